@@ -1,4 +1,4 @@
-import { expect } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import { accessible, inDemo, phone, picture, send, test, url, watch } from "./help.ts";
 
 type Members = Record<string, unknown>;
@@ -8,17 +8,28 @@ interface Retriever {
   retriever_name: string;
 }
 
-test("a page asks, tells and writes its fields as its owner says in the form, and shows it before it is public", async ({ page }) => {
-  const faults = watch(page);
+/** A picture of one point. */
+const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** A retriever of the name, as the demo's is, to be published. */
+async function copied(page: Page, name: string): Promise<{ namespace: string; id: string }> {
   const namespace = await inDemo(page, "Retrievers");
   const listed = await send(page, "POST", "/v1/retrievers/list", {}, namespace);
   const source = (listed.results as Retriever[]).find((one) => one.retriever_name === "picture-book-search");
-  const copy = await send(page, "POST", `/v1/retrievers/${source?.retriever_id}/clone`, { retriever_name: "own-words" }, namespace);
-  const id = (copy.retriever as Retriever).retriever_id;
-  const told = async (): Promise<Members> => {
-    const answer = await page.request.get(`${url()}/v1/public/retrievers/own-words/config`);
-    return ((await answer.json()) as { display_config: Members }).display_config;
-  };
+  const copy = await send(page, "POST", `/v1/retrievers/${source?.retriever_id}/clone`, { retriever_name: name }, namespace);
+  return { namespace, id: (copy.retriever as Retriever).retriever_id };
+}
+
+/** What everybody is told of a page. */
+async function published(page: Page, name: string): Promise<Members> {
+  const answer = await page.request.get(`${url()}/v1/public/retrievers/${name}/config`);
+  return ((await answer.json()) as { display_config: Members }).display_config;
+}
+
+test("a page asks, tells and writes its fields as its owner says in the form, and shows it before it is public", async ({ page }) => {
+  const faults = watch(page);
+  const { namespace, id } = await copied(page, "own-words");
+  const told = () => published(page, "own-words");
   try {
     await page.goto(`${url()}/console/ns/${namespace}/retrievers/${id}/page`);
     const preview = page.frameLocator("iframe[title='Preview of the page']");
@@ -102,6 +113,105 @@ test("a page asks, tells and writes its fields as its owner says in the form, an
     expect((await told()).external_links ?? []).toEqual([]);
     // The browser itself logs each refusal of the server.
     expect(faults.filter((fault) => !fault.includes("422"))).toEqual([]);
+  } finally {
+    await send(page, "DELETE", `/v1/retrievers/${id}/publish`, undefined, namespace).catch(() => undefined);
+    await send(page, "DELETE", `/v1/retrievers/${id}`, undefined, namespace);
+  }
+});
+
+test("a page has the icon, the arrangement, the words for search engines and the frames that its owner chooses", async ({ page, context }) => {
+  const faults = watch(page);
+  const { namespace, id } = await copied(page, "own-look");
+  const sites = async (): Promise<string> => {
+    const answer = await page.request.get(`${url()}/r/own-look/embed`);
+    return answer.headers()["content-security-policy"] ?? "";
+  };
+  try {
+    await page.goto(`${url()}/console/ns/${namespace}/retrievers/${id}/page`);
+    const preview = page.frameLocator("iframe[title='Preview of the page']");
+    await expect(preview.getByRole("heading", { level: 1 })).toHaveText("own-look");
+
+    const look = page.getByRole("region", { name: "Look", exact: true });
+    const icon = look.getByLabel("Choose an icon");
+    await icon.setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("no picture") });
+    await expect(icon).toHaveAttribute("aria-invalid", "true");
+    await expect(icon).toHaveAccessibleDescription(/no picture/);
+    await icon.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: Buffer.from(DOT, "base64") });
+    await expect(look.getByRole("img", { name: "The icon as it is" })).toBeVisible();
+    await expect(icon).not.toHaveAttribute("aria-invalid", "true");
+    await look.getByLabel("Results", { exact: true }).selectOption("grid");
+    await look.getByLabel("Columns").selectOption("2");
+    await look.getByLabel("Room between results").selectOption("24px");
+    await look.getByRole("checkbox", { name: "Results over the whole width of the window" }).check();
+
+    const places = page.getByRole("group", { name: "Which field is what" });
+    await places.getByLabel("Title of a result").selectOption("name_de");
+    await places.getByLabel("Mark on its picture").selectOption("category");
+
+    const engines = page.getByRole("region", { name: "Search engines and links" });
+    await engines.getByLabel("What the picture shows").fill("A frog among reeds");
+    await engines.getByLabel("Keywords").fill("frogs, picture book");
+    await engines.getByLabel("Address to list in its place").fill("https://example.com/frogs");
+    await engines.getByText("More settings").click();
+    await engines.getByLabel("Author", { exact: true }).fill("A biologist");
+
+    // Sites that are none would show nothing: they are told beside their field, and not published.
+    const frames = page.getByRole("region", { name: "Frames of other sites" });
+    await frames.getByLabel("May show it").selectOption("listed");
+    await expect(frames.getByLabel("May show it")).toBeFocused();
+    const named = frames.getByLabel("Sites", { exact: true });
+    await named.fill("https://*.example.com\nshop.example");
+    await expect(named).toHaveAttribute("aria-invalid", "true");
+    await expect(named).toHaveAccessibleDescription(/'shop\.example' is no site/);
+    await accessible(page);
+    const publish = page.getByRole("main").getByRole("button", { name: "Publish", exact: true });
+    await publish.click();
+    await expect(named).toBeFocused();
+    expect((await page.request.get(`${url()}/r/own-look`)).status()).toBe(404);
+    await named.fill("https://*.example.com\nhttps://shop.example");
+    await expect(named).not.toHaveAttribute("aria-invalid", "true");
+    await phone(page);
+    await publish.click();
+    await expect(page.getByRole("link", { name: /\/r\/own-look$/ })).toBeVisible();
+
+    const visitor = await context.newPage();
+    const unseen = watch(visitor);
+    await visitor.goto(`${url()}/r/own-look?q=frog`);
+    await expect(visitor.getByRole("heading", { name: "Ein Frosch", exact: true })).toBeVisible();
+    await expect(visitor.locator("body")).toHaveClass(/\bm-grid\b.*\bwide\b/);
+    const gap = await visitor.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--gap"));
+    expect(gap.trim()).toBe("24px");
+    await expect(visitor.locator("header img.logo")).toHaveAttribute("src", "/r/own-look/icon");
+    await expect(visitor.locator("link[rel=icon]")).toHaveAttribute("href", "/r/own-look/icon");
+    expect((await visitor.request.get(`${url()}/r/own-look/icon`)).headers()["content-type"]).toBe("image/png");
+    await expect(visitor.locator("meta[name=keywords]")).toHaveAttribute("content", "frogs, picture book");
+    await expect(visitor.locator("meta[name=author]")).toHaveAttribute("content", "A biologist");
+    await expect(visitor.locator("link[rel=canonical]")).toHaveAttribute("href", "https://example.com/frogs");
+    await expect(visitor.locator("meta[property='og:image:alt']")).toHaveAttribute("content", "A frog among reeds");
+    expect(unseen).toEqual([]);
+    await visitor.close();
+    expect(await sites()).toContain("frame-ancestors 'self' https://*.example.com https://shop.example");
+    const made = await published(page, "own-look");
+    expect(made.field_mappings).toEqual({ title: "name_de", badge: "category" });
+    expect(made.layout).toEqual({ mode: "grid", columns: 2, gap: "24px", full_width: true });
+
+    // It is read back as it was written, and what is taken away is gone.
+    await expect(named).toHaveValue("https://*.example.com\nhttps://shop.example");
+    await expect(engines.getByLabel("Author", { exact: true })).toHaveValue("A biologist");
+    await look.getByRole("button", { name: "Remove the icon" }).click();
+    await expect(icon).toBeFocused();
+    await places.getByLabel("Title of a result").selectOption("");
+    await engines.getByLabel("Address to list in its place").fill("");
+    await frames.getByLabel("May show it").selectOption("none");
+    await page.getByRole("button", { name: "Publish the changes" }).click();
+    await expect(page.getByText("The page is changed.")).toBeVisible();
+    await expect.poll(sites).toMatch(/frame-ancestors 'self'$/);
+    const left = await published(page, "own-look");
+    expect(left.field_mappings).toEqual({ badge: "category" });
+    expect(left).not.toHaveProperty("icon_base64");
+    expect(left.seo).not.toHaveProperty("canonical_url");
+    expect(left.seo).toMatchObject({ keywords: ["frogs", "picture book"], author: "A biologist", og_image_alt: "A frog among reeds" });
+    expect(faults).toEqual([]);
   } finally {
     await send(page, "DELETE", `/v1/retrievers/${id}/publish`, undefined, namespace).catch(() => undefined);
     await send(page, "DELETE", `/v1/retrievers/${id}`, undefined, namespace);

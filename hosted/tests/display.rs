@@ -264,6 +264,12 @@ async fn what_a_search_lacks_is_said_beside_its_input() {
     let host = Arc::new(host);
     let waiting = get(&host, "/r/books").await;
     assert!(waiting.status == 200 && waiting.texts(".note.bad").is_empty());
+    // A form with nothing in it asks nothing.
+    for address in ["/r/books?query=", "/r/books?query=+&year=", "/r/books?q="] {
+        let same = get(&host, address).await;
+        assert_eq!(same.status, 200, "{address}");
+        assert!(same.texts(".note.bad").is_empty(), "{address}");
+    }
     let lacking = get(&host, "/r/books?query=sea").await;
     assert_eq!(lacking.status, 400);
     assert_eq!(lacking.texts("#in-year-note"), ["Fill this in."]);
@@ -319,6 +325,29 @@ async fn what_a_form_leaves_open_is_asked_for_by_the_server_too() {
     for link in ["/r/books?query=pond", "/r/books?f.tags=sea"] {
         assert_eq!(get(&host, link).await.status, 200, "{link}");
     }
+}
+
+#[tokio::test]
+async fn more_boxes_than_are_taken_are_refused_and_none_is_dropped() {
+    let names: Vec<String> = (0..60).map(|number| format!("shelf-{number}")).collect();
+    let shelves = json!({"type": "array", "items": {"type": "string", "enum": names}});
+    let mut whole = display();
+    whole["inputs"] = json!([{"field_name": "shelves", "field_schema": shelves, "input_type": "multiselect", "label": "Shelves"}]);
+    let host = Arc::new(fake(whole, &[json!({"title": "Walden"})]));
+    let chosen = |count: usize| {
+        let pairs: Vec<String> = names[..count]
+            .iter()
+            .map(|name| format!("shelves={name}"))
+            .collect();
+        format!("/r/books?{}", pairs.join("&"))
+    };
+    let refused = get(&host, &chosen(51)).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.texts(".note.bad"), ["Choose at most 50."]);
+    assert!(host.asked.lock().unwrap().is_empty());
+    assert_eq!(get(&host, &chosen(50)).await.status, 200);
+    let inputs = host.asked.lock().unwrap().pop().unwrap().inputs;
+    assert_eq!(inputs["shelves"], json!(names[..50]));
 }
 
 #[tokio::test]

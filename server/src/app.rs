@@ -18,7 +18,7 @@ use loupe_engine::{
     store::DocStore,
 };
 use loupe_wire::APIKeyModel;
-use moka::future::Cache;
+use moka::sync::Cache;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -116,7 +116,7 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
     }
     // What no operation answered, such as a wrong path, an overload or a panic, has figures all the same.
     if !at_app && uri.path().starts_with("/v1/") && !Figures::are_in(response.headers()) {
-        let figures = limits::figures_of_strangers(app, address).await;
+        let figures = limits::figures_of_strangers(app, address);
         figures.write(response.headers_mut());
     }
     let took = started.elapsed();

@@ -64,14 +64,14 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
     }
     let caller = match auth::identify(&app, request.headers(), address.as_deref()).await {
         Ok(caller) => caller,
-        Err(error) => return refused(&app, error).await,
+        Err(error) => return refused(&app, error),
     };
     if let Err(error) = auth::check_alive(&app, &caller) {
         repeats::turned_away(&app, &caller, error.code().unwrap_or_default());
-        return refused(&app, error).await;
+        return refused(&app, error);
     }
     if let Err(error) = auth::welcome(&caller, request.headers()) {
-        let response = refused(&app, error).await;
+        let response = refused(&app, error);
         let place = (path.as_str(), request.uri());
         note_refusal(&app, &caller, request.method(), place, &response);
         return response;
@@ -105,7 +105,7 @@ fn address() -> Option<String> {
 
 /// Callers without a key share the figures of their address.
 async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Response {
-    let (figures, taken) = limits::take_of_strangers(app, front::address()).await;
+    let (figures, taken) = limits::take_of_strangers(app, front::address());
     let response = match taken.and_then(|()| room(app, row)) {
         Ok(()) => tolerance::run(app, request, next).await,
         Err(error) => error.into_response(),
@@ -113,8 +113,8 @@ async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Respon
     with(figures, response)
 }
 
-async fn refused(app: &App, error: ApiError) -> Response {
-    let (figures, taken) = limits::take_of_strangers(app, front::address()).await;
+fn refused(app: &App, error: ApiError) -> Response {
+    let (figures, taken) = limits::take_of_strangers(app, front::address());
     // Only a wrong origin is forbidden here; everything else is not authenticated.
     let wrong_origin = error.kind() == "ForbiddenError";
     let mut response = taken.err().unwrap_or(error).into_response();
@@ -151,7 +151,7 @@ async fn known(
         .and_then(|()| admit(row, &caller, request.headers()))
         .and_then(|()| limits::paid::check(standing, row));
     let entered = match admitted.and_then(|()| room(app, row)) {
-        Ok(()) => enter(app, &caller.org_id, &rate, places).await,
+        Ok(()) => enter(app, &caller.org_id, &rate, places),
         Err(error) => Err(error),
     };
     let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -187,12 +187,12 @@ async fn known(
 }
 
 /// Room for one more request of the organization; visitors of its apps leave some for itself.
-async fn enter(app: &App, org_id: &str, rate: &Rate, places: Option<Places>) -> Result<Entered> {
+fn enter(app: &App, org_id: &str, rate: &Rate, places: Option<Places>) -> Result<Entered> {
     let visitor = match places {
         Some(places) => Some(limits::enter_at(places, &visitors::part_of(rate))?),
         None => None,
     };
-    let own = limits::enter(app, org_id, rate).await?;
+    let own = limits::enter(app, org_id, rate)?;
     Ok((own, visitor))
 }
 

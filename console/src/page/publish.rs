@@ -3,6 +3,8 @@
 mod access;
 mod draft;
 mod form;
+mod frames;
+mod icon;
 mod own;
 mod parts;
 mod shown;
@@ -26,6 +28,9 @@ use crate::{
 };
 
 pub use shown::Address;
+
+/// The first field with something wrong in it.
+const WRONG: &str = ".page-editor [aria-invalid=\"true\"]";
 
 /// What the parts of the page share.
 #[derive(Clone, Copy)]
@@ -109,11 +114,16 @@ fn Editor(place: Place, all: Record) -> AnyView {
     Effect::new(move |_| {
         if let Some(problem) = change.problem.get() {
             refused(draft, faults, problem.notes);
-            schema::lead(".page-editor [aria-invalid=\"true\"]".to_owned());
+            schema::lead(WRONG.to_owned());
         }
     });
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
+        if draft.parts.is_wrong() {
+            refused(draft, faults, Vec::new());
+            schema::lead(WRONG.to_owned());
+            return;
+        }
         let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
         let body = untrack(|| {
             let mut body = match is_new {
@@ -145,7 +155,7 @@ fn Editor(place: Place, all: Record) -> AnyView {
             <div class="stack">
                 {name.map(|name| view! { <Published place name active=page.flag("is_active")/> })}
                 <form class="stack" on:submit=submit aria-label="The page">
-                    {form::form(place, draft, fields, is_new)}
+                    {form::form(place, draft, fields, &page)}
                     {refusal(change)}
                     <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>
                         {if is_new { "Publish" } else { "Publish the changes" }}

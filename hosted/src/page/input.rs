@@ -41,6 +41,8 @@ pub struct Input {
     pub values: Vec<String>,
     /// The file that the visitor sent.
     pub file: Option<Upload>,
+    /// A form was sent without it.
+    pub is_left_open: bool,
     /// What is wrong with it.
     pub error: Option<&'static str>,
 }
@@ -72,7 +74,7 @@ impl Input {
     /// A form that was sent without what its owner wants filled in is not searched with, whatever its browser let through.
     pub fn note_left_open(&mut self) {
         let optional = !self.config.required || accepts(self).is_some();
-        if optional || !self.is_empty() || self.error.is_some() {
+        if !self.is_left_open || optional || !self.is_empty() || self.error.is_some() {
             return;
         }
         let is_chosen = is_boxes(self);
@@ -216,6 +218,7 @@ pub fn inputs_of(page: &Page) -> Vec<Input> {
                 options,
                 values: Vec::new(),
                 file: None,
+                is_left_open: false,
                 error: None,
             }
         })

@@ -5,13 +5,14 @@ use loupe_wire::{Object, Value};
 use serde_json::json;
 
 use super::{
-    input::{Input, Upload, accepts, inputs_of, is_text},
+    input::{Input, Upload, accepts, inputs_of, is_boxes, is_text},
     look::Look,
 };
 use crate::{Page, SearchRequest};
 
 const LONGEST_VALUE: usize = 2_000;
 const MOST_VALUES: usize = 50;
+const TOO_MANY: &str = "Choose at most 50.";
 /// Pages of results, however many there are.
 pub const LAST_PAGE: u32 = 500;
 /// Listings go no deeper, so that no page beyond is offered or asked for.
@@ -53,11 +54,32 @@ fn given(raw: &str) -> IndexMap<String, Vec<String>> {
             .take(LONGEST_VALUE)
             .collect();
         let values = given.entry(name.into_owned()).or_default();
-        if !value.is_empty() && values.len() < MOST_VALUES && !values.contains(&value) {
+        // One more than are taken: who gives too many is told.
+        if !value.is_empty() && values.len() <= MOST_VALUES && !values.contains(&value) {
             values.push(value);
         }
     }
     given
+}
+
+/// Notes what is to be filled in. A form sends what was left open as nothing: with nothing else in it the page is as it is
+/// without it, unless boxes are to be ticked, which browsers let through.
+fn note_open(
+    inputs: &mut [Input],
+    given: &IndexMap<String, Vec<String>>,
+    is_asked: bool,
+    page: &Page,
+) {
+    for input in &mut *inputs {
+        input.is_left_open = given.get(&input.param).is_some_and(Vec::is_empty);
+    }
+    let is_unticked = |one: &Input| one.is_left_open && one.config.required && is_boxes(one);
+    if is_asked || inputs.iter().any(is_unticked) {
+        inputs.iter_mut().for_each(Input::note_left_open);
+    }
+    if is_asked {
+        inputs.iter_mut().for_each(|input| input.note_missing(page));
+    }
 }
 
 impl Query {
@@ -82,7 +104,10 @@ impl Query {
             if accepts(input).is_none() {
                 input.values = given.get(&input.param).cloned().unwrap_or_default();
             }
-            input.error = input.typed().err();
+            input.error = match input.is_list() && input.values.len() > MOST_VALUES {
+                true => Some(TOO_MANY),
+                false => input.typed().err(),
+            };
         }
         let facets = if look.filters {
             facets_of(page)
@@ -95,19 +120,13 @@ impl Query {
             .filter(|(field, values)| {
                 !values.is_empty() && facets.iter().any(|facet| facet == field)
             })
-            .map(|(field, values)| (field.to_owned(), values.clone()))
+            .map(|(field, values)| {
+                let values = values.iter().take(MOST_VALUES).cloned();
+                (field.to_owned(), values.collect())
+            })
             .collect();
-        // A form sends what was left open as nothing; no address of this page has a name without a value.
-        for input in &mut inputs {
-            if given.get(&input.param).is_some_and(Vec::is_empty) {
-                input.note_left_open();
-            }
-        }
-        if !filters.is_empty() || inputs.iter().any(|input| !input.is_empty()) {
-            for input in &mut inputs {
-                input.note_missing(page);
-            }
-        }
+        let is_asked = !filters.is_empty() || inputs.iter().any(|input| !input.is_empty());
+        note_open(&mut inputs, &given, is_asked, page);
         let number = given
             .get("page")
             .and_then(|values| values.first()?.parse().ok())
@@ -150,6 +169,8 @@ impl Query {
                 Ok(file) => {
                     input.file = Some(file);
                     input.error = None;
+                    // By now something is asked.
+                    self.inputs.iter_mut().for_each(Input::note_left_open);
                 }
                 Err(fault) => input.error = Some(fault),
             }

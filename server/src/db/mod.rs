@@ -12,7 +12,7 @@ mod sqlite;
 mod table;
 mod writer;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use sqlx::PgPool;
@@ -77,6 +77,9 @@ enum Link {
     },
     Postgres(PgPool),
 }
+
+/// What a transaction does.
+type Work = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<()>> + Send>;
 
 /// An open transaction.
 pub struct Tx {
@@ -186,34 +189,45 @@ impl Db {
         T: Send + 'static,
         F: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Send + 'static,
     {
+        let answer = Arc::new(Mutex::new(None));
+        let slot = answer.clone();
+        let written = self.transact(Box::new(move |tx| {
+            Box::pin(async move {
+                let answer = work(tx).await?;
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                Ok(())
+            })
+        }));
+        Box::pin(async move {
+            written.await?;
+            let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+            answer.ok_or_else(|| ApiError::internal("a transaction ended without an answer"))
+        })
+    }
+
+    /// Of one type, whatever a transaction answers: what is around it would otherwise be compiled for each of hundreds.
+    fn transact(&self, work: Work) -> BoxFuture<'_, Result<()>> {
         // Here, for the writer is on a thread of its own.
         let trace_id = front::id();
         match &self.opened().link {
             Link::Sqlite { writer, .. } => Box::pin(writer.write(trace_id, work)),
             Link::Postgres(pool) => Box::pin(async move {
-                let mut tx = Self::begin(pool).await?;
+                let mut tx = Tx::new(TxLink::Postgres(pool.begin().await?));
                 tx.trace_id = trace_id;
-                let answer = work(&mut tx).await?;
-                self.commit(tx).await?;
-                Ok(answer)
+                work(&mut tx).await?;
+                self.commit(tx).await
             }),
         }
     }
 
-    fn begin(pool: &PgPool) -> BoxFuture<'_, Result<Tx>> {
-        Box::pin(async move { Ok(Tx::new(TxLink::Postgres(pool.begin().await?))) })
-    }
-
-    fn commit(&self, mut tx: Tx) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let link = std::mem::replace(&mut tx.link, TxLink::Ended);
-            let TxLink::Postgres(link) = link else {
-                return Err(ApiError::internal("a transaction changed its database"));
-            };
-            link.commit().await?;
-            tx.committed(self.known());
-            Ok(())
-        })
+    async fn commit(&self, mut tx: Tx) -> Result<()> {
+        let link = std::mem::replace(&mut tx.link, TxLink::Ended);
+        let TxLink::Postgres(link) = link else {
+            return Err(ApiError::internal("a transaction changed its database"));
+        };
+        link.commit().await?;
+        tx.committed(self.known());
+        Ok(())
     }
 
     /// Whether an organization's feed is known to end with this event. Where several processes write, nobody knows.

@@ -3,10 +3,10 @@
 
 use std::{panic::AssertUnwindSafe, path::Path, sync::Arc, thread, time::Duration};
 
-use futures::{FutureExt, future::BoxFuture};
+use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Tx, TxLink, known::Known, sqlite};
+use super::{Tx, TxLink, Work, known::Known, sqlite};
 use crate::error::{ApiError, Result};
 
 /// Closures that share one commit at most.
@@ -19,14 +19,16 @@ const CROWD: usize = 4;
 /// That moment. Whoever writes alone never waits for it.
 const GATHERED: Duration = Duration::from_micros(400);
 
-/// Told whether the shared transaction committed; answers the caller.
-type Finish = Box<dyn FnOnce(bool) + Send>;
-
-/// Runs in the shared transaction; says whether its savepoint is kept.
-type Work = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, (bool, Finish)> + Send>;
+/// What runs in the shared transaction for one caller, who hears of it after the commit.
+struct Job {
+    /// The id of the caller's request.
+    trace_id: String,
+    work: Work,
+    answer: oneshot::Sender<Result<()>>,
+}
 
 enum Message {
-    Work(Work),
+    Job(Job),
     Close(oneshot::Sender<()>),
 }
 
@@ -48,37 +50,15 @@ pub(super) fn start(file: &Path, known: Arc<Known>) -> anyhow::Result<Writer> {
 
 impl Writer {
     /// Runs work of the request with this id.
-    pub(super) async fn write<T, F>(&self, trace_id: String, work: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Send + 'static,
-    {
+    pub(super) async fn write(&self, trace_id: String, work: Work) -> Result<()> {
         let (answer, answered) = oneshot::channel();
-        let work: Work = Box::new(move |tx| {
-            async move {
-                // Of each closure its own: they share the transaction.
-                tx.trace_id = trace_id;
-                let result = AssertUnwindSafe(work(tx)).catch_unwind().await;
-                let result = result
-                    .unwrap_or_else(|_| Err(ApiError::internal("a database closure panicked")));
-                let keep = result.is_ok();
-                let finish: Finish = Box::new(move |committed| {
-                    let result = if keep && !committed {
-                        Err(lost_commit())
-                    } else {
-                        result
-                    };
-                    // The caller may have gone away; the write stands all the same.
-                    let _ = answer.send(result);
-                });
-                (keep, finish)
-            }
-            .boxed()
-        });
-        self.queue
-            .send(Message::Work(work))
-            .await
-            .map_err(|_| closed())?;
+        let job = Job {
+            trace_id,
+            work,
+            answer,
+        };
+        let sent = self.queue.send(Message::Job(job)).await;
+        sent.map_err(|_| closed())?;
         answered.await.map_err(|_| closed())?
     }
 
@@ -113,7 +93,7 @@ fn serve(mut tx: Tx, mut messages: mpsc::Receiver<Message>, known: &Known) {
         let mut next = Some(first);
         while let Some(message) = next.take() {
             match message {
-                Message::Work(work) => group.push(work),
+                Message::Job(job) => group.push(job),
                 Message::Close(done) => {
                     close = Some(done);
                     break;
@@ -134,30 +114,37 @@ fn serve(mut tx: Tx, mut messages: mpsc::Receiver<Message>, known: &Known) {
     }
 }
 
-fn commit(tx: &mut Tx, group: Vec<Work>, known: &Known) {
+fn commit(tx: &mut Tx, group: Vec<Job>, known: &Known) {
     if group.is_empty() {
         return;
     }
     if !execute(tx, "BEGIN IMMEDIATE") {
-        // Dropping the closures drops their senders: the callers hear that the database is not available.
+        // Dropping the jobs drops their senders: the callers hear that the database is not available.
         return;
     }
-    let mut finishes = Vec::with_capacity(group.len());
-    for work in group {
+    let mut ended = Vec::with_capacity(group.len());
+    for job in group {
         if !execute(tx, "SAVEPOINT work") {
             break;
         }
+        // Of each job its own: they share the transaction.
+        tx.trace_id = job.trace_id;
         // Every statement of this transaction is a call, so a closure that speaks to it alone never waits.
-        let Some((keep, finish)) = work(tx).now_or_never() else {
+        let Some(result) = AssertUnwindSafe((job.work)(tx))
+            .catch_unwind()
+            .now_or_never()
+        else {
             tracing::error!("a database closure waited for something other than its transaction");
             if execute(tx, "ROLLBACK TO work") && execute(tx, "RELEASE work") {
                 continue;
             }
             break;
         };
-        finishes.push(finish);
-        let ended = (keep || execute(tx, "ROLLBACK TO work")) && execute(tx, "RELEASE work");
-        if !ended {
+        let result =
+            result.unwrap_or_else(|_| Err(ApiError::internal("a database closure panicked")));
+        let keep = result.is_ok();
+        ended.push((job.answer, result));
+        if !((keep || execute(tx, "ROLLBACK TO work")) && execute(tx, "RELEASE work")) {
             break;
         }
     }
@@ -171,8 +158,16 @@ fn commit(tx: &mut Tx, group: Vec<Work>, known: &Known) {
     } else {
         tx.forget();
     }
-    for finish in finishes {
-        finish(committed);
+    for (answer, result) in ended {
+        let result = result.and_then(|()| {
+            if committed {
+                Ok(())
+            } else {
+                Err(lost_commit())
+            }
+        });
+        // The caller may have gone away; the write stands all the same.
+        let _ = answer.send(result);
     }
 }
 

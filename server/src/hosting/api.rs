@@ -49,14 +49,14 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub async fn of(app: &App, org_id: &str, hosted: &Hosted) -> Self {
+    pub fn of(app: &App, org_id: &str, hosted: &Hosted) -> Self {
         let named = apps::variable(hosted, apps::NAMESPACE).or(hosted.namespace_id.as_deref());
         Self {
             owner: owner(org_id, hosted),
             own: apps::check::is_own(hosted),
             names_namespace: named.is_some(),
             namespace: named.and_then(|id| HeaderValue::from_str(id).ok()),
-            together: limits::Together::of(app, org_id, &hosted.app_id).await,
+            together: limits::Together::of(app, org_id, &hosted.app_id),
         }
     }
 
@@ -290,7 +290,7 @@ async fn namespace(app: &App, site: &Site, path: &str) -> Result<Option<HeaderVa
 async fn found(app: &App, org_id: &str, retriever: &str) -> Result<Option<HeaderValue>> {
     let key = (org_id.to_owned(), retriever.to_owned());
     let changes = app.db().definitions();
-    if let Some((known_at, known)) = app.hosting.namespaces.get(&key).await
+    if let Some((known_at, known)) = app.hosting.namespaces.get(&key)
         && known_at == changes
     {
         return Ok(known);
@@ -304,7 +304,7 @@ async fn found(app: &App, org_id: &str, retriever: &str) -> Result<Option<Header
     }
     let found = found.and_then(|id| HeaderValue::from_str(&id).ok());
     let told = (changes, found.clone());
-    app.hosting.namespaces.insert(key, told).await;
+    app.hosting.namespaces.insert(key, told);
     Ok(found)
 }
 

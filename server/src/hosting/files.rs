@@ -244,11 +244,11 @@ impl Asked<'_> {
 
     async fn bytes(&self, key: &str) -> Result<Bytes> {
         let files = &self.app.hosting.files;
-        if let Some(bytes) = files.get(key).await {
+        if let Some(bytes) = files.get(key) {
             return Ok(bytes);
         }
         let bytes = self.app.blobs().get(key).await?;
-        files.insert(key.to_owned(), bytes.clone()).await;
+        files.insert(key.to_owned(), bytes.clone());
         Ok(bytes)
     }
 
@@ -326,7 +326,7 @@ impl Asked<'_> {
         }
         let made = format!("{key}-{told}{ending}");
         let files = &self.app.hosting.files;
-        let bytes = match files.get(&made).await {
+        let bytes = match files.get(&made) {
             Some(bytes) => bytes,
             None => {
                 let page = self.bytes(&key).await?;
@@ -334,7 +334,7 @@ impl Asked<'_> {
                 let work = move || with_script(&page, &script, &place, packed);
                 let bytes = tokio::task::spawn_blocking(work).await;
                 let bytes = bytes.map_err(crate::error::ApiError::internal)?;
-                files.insert(made, bytes.clone()).await;
+                files.insert(made, bytes.clone());
                 bytes
             }
         };

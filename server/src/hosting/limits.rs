@@ -44,10 +44,10 @@ pub struct Together {
 
 impl Together {
     /// What the visitors of this app have.
-    pub async fn of(app: &App, org_id: &str, app_id: &str) -> Self {
+    pub fn of(app: &App, org_id: &str, app_id: &str) -> Self {
         Self {
-            bucket: limits::held(app, &format!("{app_id} visitors"), &APP).await,
-            places: limits::places(app, &format!("{org_id} visitors")).await,
+            bucket: limits::held(app, &format!("{app_id} visitors"), &APP),
+            places: limits::places(app, &format!("{org_id} visitors")),
         }
     }
 
@@ -79,7 +79,7 @@ pub async fn take_own(
     let standing = limits::standing(app, org_id).await?;
     let own = VISITOR.within(limits::rate_of(standing.tier, app.config()).part(SHARE));
     let owner = [app_id, " visitor ", visitor].concat();
-    limits::take_here(app, &owner, &own).await.1?;
+    limits::take_here(app, &owner, &own).1?;
     Ok(standing)
 }
 
@@ -96,8 +96,8 @@ pub fn part_of(rate: &Rate) -> Rate {
 ///
 /// # Errors
 /// 429 when there are too many, from there or of the app.
-pub async fn take_note(app: &App, app_id: &str) -> Result<()> {
+pub fn take_note(app: &App, app_id: &str) -> Result<()> {
     let owner = format!("{app_id} notes {}", front::network(front::address()));
-    limits::take_here(app, &owner, &NOTES).await.1?;
-    limits::page::take_note(app, app_id).await
+    limits::take_here(app, &owner, &NOTES).1?;
+    limits::page::take_note(app, app_id)
 }

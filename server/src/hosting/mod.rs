@@ -33,7 +33,7 @@ use loupe_hosted::{
     },
     auth::{Page, Style, render},
 };
-use moka::future::Cache;
+use moka::sync::Cache;
 
 use crate::{
     app::App,
@@ -272,7 +272,7 @@ pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
 /// What there is at a host, from memory for a moment.
 async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     let changes = app.hosting.changes.load(Ordering::SeqCst);
-    if let Some((read_at, known)) = app.hosting.sites.get(host).await
+    if let Some((read_at, known)) = app.hosting.sites.get(host)
         && read_at == changes
     {
         return Ok(known);
@@ -280,7 +280,7 @@ async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     // In a box: every request has room for it, and few ask an app.
     let known = Box::pin(read(app, host, label)).await?;
     let told = (changes, known.clone());
-    app.hosting.sites.insert(host.to_owned(), told).await;
+    app.hosting.sites.insert(host.to_owned(), told);
     Ok(known)
 }
 
@@ -323,7 +323,7 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
         }
     };
     let script = script(&hosted);
-    let calls = api::Calls::of(app, &org_id, &hosted).await;
+    let calls = api::Calls::of(app, &org_id, &hosted);
     Ok(Known::Site(Arc::new(Site {
         calls,
         org_id,
@@ -358,7 +358,7 @@ async fn content(
     version: i64,
 ) -> Result<Option<Arc<Content>>> {
     let key = (app_id.to_owned(), version);
-    if let Some(known) = app.hosting.contents.get(&key).await {
+    if let Some(known) = app.hosting.contents.get(&key) {
         return Ok(Some(known));
     }
     let content = match store::find_version(app.db(), org_id, app_id, version).await {
@@ -369,7 +369,7 @@ async fn content(
         Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => return Err(error),
     };
-    app.hosting.contents.insert(key, content.clone()).await;
+    app.hosting.contents.insert(key, content.clone());
     Ok(Some(content))
 }
 

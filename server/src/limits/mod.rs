@@ -23,7 +23,7 @@ use std::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bucket::{Bucket, Rate, Verdict, Window};
 use loupe_wire::{AccountTier, RateLimitOverrides};
-use moka::future::Cache;
+use moka::sync::Cache;
 
 use crate::{
     app::App,
@@ -188,7 +188,7 @@ pub fn rate(app: &App, caller: &Caller, standing: Standing) -> Rate {
 
 /// How the organization stands, at most 5 seconds old.
 pub async fn standing(app: &App, org_id: &str) -> Result<Standing> {
-    if let Some(standing) = app.limits.standings.get(org_id).await {
+    if let Some(standing) = app.limits.standings.get(org_id) {
         return Ok(standing);
     }
     // In a box: every request has room for it, and few read it anew.
@@ -206,10 +206,7 @@ async fn read_standing(app: &App, org_id: &str) -> Result<Standing> {
         audits_reads: settings.audits_reads,
         kinds: (set != RateLimitOverrides::default()).then_some(set),
     };
-    app.limits
-        .standings
-        .insert(org_id.to_owned(), standing)
-        .await;
+    app.limits.standings.insert(org_id.to_owned(), standing);
     Ok(standing)
 }
 
@@ -236,17 +233,17 @@ pub async fn take_of_kind(app: &App, caller: &Caller, standing: Standing, row: &
 /// is used up and when to come again.
 pub async fn take(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<()>) {
     if !app.db().is_postgres() {
-        return take_here(app, owner, rate).await;
+        return take_here(app, owner, rate);
     }
     let now = app.clock().micros();
-    let entry = entry(app, owner, rate, now).await;
+    let entry = entry(app, owner, rate, now);
     decided(shared::take(app, owner, &entry, rate, now).await, rate, now)
 }
 
 /// A token of a bucket of this process.
-pub async fn take_here(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<()>) {
+pub fn take_here(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<()>) {
     let now = app.clock().micros();
-    let entry = entry(app, owner, rate, now).await;
+    let entry = entry(app, owner, rate, now);
     let verdict = entry.local().bucket.take(rate, now);
     decided(verdict, rate, now)
 }
@@ -256,8 +253,8 @@ pub async fn take_here(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<
 pub struct Held(Arc<Entry>);
 
 /// The bucket of an owner.
-pub async fn held(app: &App, owner: &str, rate: &Rate) -> Held {
-    Held(entry(app, owner, rate, app.clock().micros()).await)
+pub fn held(app: &App, owner: &str, rate: &Rate) -> Held {
+    Held(entry(app, owner, rate, app.clock().micros()))
 }
 
 impl Held {
@@ -270,16 +267,16 @@ impl Held {
 }
 
 /// A token of what callers without a key have: those of one network share it.
-pub async fn take_of_strangers(app: &App, address: Option<IpAddr>) -> (Figures, Result<()>) {
+pub fn take_of_strangers(app: &App, address: Option<IpAddr>) -> (Figures, Result<()>) {
     let (owner, rate) = strangers(app, address);
-    take_here(app, &owner, &rate).await
+    take_here(app, &owner, &rate)
 }
 
 /// The figures of callers without a key, for answers that no operation gave. Nothing is taken.
-pub async fn figures_of_strangers(app: &App, address: Option<IpAddr>) -> Figures {
+pub fn figures_of_strangers(app: &App, address: Option<IpAddr>) -> Figures {
     let (owner, rate) = strangers(app, address);
     let now = app.clock().micros();
-    let entry = entry(app, &owner, &rate, now).await;
+    let entry = entry(app, &owner, &rate, now);
     let (remaining, full_in) = entry.local().bucket.seen(&rate, now);
     decided(Verdict::Taken { remaining, full_in }, &rate, now).0
 }
@@ -289,11 +286,11 @@ fn strangers(app: &App, address: Option<IpAddr>) -> (String, Rate) {
     (owner, rate_of(AccountTier::Enterprise, app.config()))
 }
 
-async fn entry(app: &App, owner: &str, rate: &Rate, now: i64) -> Arc<Entry> {
-    if let Some(entry) = app.limits.buckets.get(owner).await {
+fn entry(app: &App, owner: &str, rate: &Rate, now: i64) -> Arc<Entry> {
+    if let Some(entry) = app.limits.buckets.get(owner) {
         return entry;
     }
-    let fresh = async {
+    let fresh = || {
         Arc::new(Entry {
             local: Mutex::new(Local {
                 bucket: Bucket::full(rate, now),
@@ -302,7 +299,7 @@ async fn entry(app: &App, owner: &str, rate: &Rate, now: i64) -> Arc<Entry> {
             leasing: tokio::sync::Mutex::default(),
         })
     };
-    app.limits.buckets.get_with(owner.to_owned(), fresh).await
+    app.limits.buckets.get_with(owner.to_owned(), fresh)
 }
 
 fn decided(verdict: Verdict, rate: &Rate, now: i64) -> (Figures, Result<()>) {
@@ -359,20 +356,20 @@ pub fn too_many(
 pub struct Places(Arc<AtomicI64>);
 
 /// The places of an owner, as all who ask within two minutes have them.
-pub async fn places(app: &App, owner: &str) -> Places {
-    if let Some(places) = app.limits.running.get(owner).await {
+pub fn places(app: &App, owner: &str) -> Places {
+    if let Some(places) = app.limits.running.get(owner) {
         return places;
     }
-    let fresh = async { Places::default() };
-    app.limits.running.get_with(owner.to_owned(), fresh).await
+    let running = &app.limits.running;
+    running.get_with(owner.to_owned(), Places::default)
 }
 
 /// Room for one more request of the organization.
 ///
 /// # Errors
 /// As many as the tier allows are under way.
-pub async fn enter(app: &App, org_id: &str, rate: &Rate) -> Result<Running> {
-    enter_at(places(app, org_id).await, rate)
+pub fn enter(app: &App, org_id: &str, rate: &Rate) -> Result<Running> {
+    enter_at(places(app, org_id), rate)
 }
 
 /// Room for one more request among these.

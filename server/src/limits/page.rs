@@ -9,7 +9,7 @@ use std::{
 };
 
 use loupe_wire::{RateLimitConfig, RateLimitTier, TierLimits};
-use moka::future::Cache;
+use moka::sync::Cache;
 
 use super::{RATE, too_many};
 use crate::{app::App, error::Result, front};
@@ -63,7 +63,7 @@ impl Default for Pages {
 ///
 /// # Errors
 /// 429 when the page, or the visitor's address, has used up a window.
-pub async fn take_page(
+pub fn take_page(
     app: &App,
     page: &str,
     config: &RateLimitConfig,
@@ -76,21 +76,16 @@ pub async fn take_page(
         let network = front::network(address);
         let limit = config.max_requests_per_ip_hour.unwrap_or(ADDRESS_HOUR);
         let windows = [(HOUR, Some(limit)), (HOUR, None), (HOUR, None)];
-        take(app, format!("{page} {network}"), windows, 1, "searches").await?;
+        take(app, format!("{page} {network}"), windows, 1, "searches")?;
     }
-    take(app, page.to_owned(), limits(config), 1, "searches").await
+    take(app, page.to_owned(), limits(config), 1, "searches")
 }
 
 /// Counts interactions that a page tells.
 ///
 /// # Errors
 /// 429 when the page, or the visitor's address, has used up a window.
-pub async fn take_beacons(
-    app: &App,
-    page: &str,
-    address: Option<IpAddr>,
-    number: usize,
-) -> Result<()> {
+pub fn take_beacons(app: &App, page: &str, address: Option<IpAddr>, number: usize) -> Result<()> {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     let none = (DAY, None);
     if address.is_some() {
@@ -102,44 +97,43 @@ pub async fn take_beacons(
             windows,
             number,
             "interactions",
-        )
-        .await?;
+        )?;
     }
     let windows = [(MINUTE, Some(BEACONS_MINUTE)), none, none];
-    take(app, format!("{page} told"), windows, number, "interactions").await
+    take(app, format!("{page} told"), windows, number, "interactions")
 }
 
 /// Counts a note that an app's page sends of a visitor.
 ///
 /// # Errors
 /// 429 when the app has told too much.
-pub async fn take_note(app: &App, app_id: &str) -> Result<()> {
+pub fn take_note(app: &App, app_id: &str) -> Result<()> {
     let windows = [
         (MINUTE, Some(NOTES_MINUTE)),
         (HOUR, None),
         (DAY, Some(NOTES_DAY)),
     ];
-    take(app, format!("{app_id} told"), windows, 1, "interactions").await
+    take(app, format!("{app_id} told"), windows, 1, "interactions")
 }
 
 /// Counts test messages of a webhook or an alert.
 ///
 /// # Errors
 /// 429 when it was tried too often.
-pub async fn take_trial(app: &App, of: &str) -> Result<()> {
+pub fn take_trial(app: &App, of: &str) -> Result<()> {
     let windows = [(MINUTE, Some(TRIALS_MINUTE)), (HOUR, None), (DAY, None)];
     let what = ("a receiver", "tests");
-    take_of(app, format!("{of} tried"), windows, 1, what).await
+    take_of(app, format!("{of} tried"), windows, 1, what)
 }
 
 /// Counts a look at the map of all pages.
 ///
 /// # Errors
 /// 429 when this address has looked too often.
-pub async fn take_map(app: &App, address: Option<IpAddr>) -> Result<()> {
+pub fn take_map(app: &App, address: Option<IpAddr>) -> Result<()> {
     let windows = [(MINUTE, Some(MAPS_MINUTE)), (HOUR, None), (DAY, None)];
     let owner = format!("map {}", front::network(address));
-    take(app, owner, windows, 1, "looks").await
+    take(app, owner, windows, 1, "looks")
 }
 
 /// The limits of a page as they are told; none where it has none.
@@ -172,12 +166,12 @@ fn limits(config: &RateLimitConfig) -> [Limit; 3] {
     [(MINUTE, minute), (HOUR, said[1]), (DAY, said[2])]
 }
 
-async fn take(app: &App, owner: String, limits: [Limit; 3], number: i64, what: &str) -> Result<()> {
-    take_of(app, owner, limits, number, ("this page", what)).await
+fn take(app: &App, owner: String, limits: [Limit; 3], number: i64, what: &str) -> Result<()> {
+    take_of(app, owner, limits, number, ("this page", what))
 }
 
 /// Counts what somebody takes, who and what being words of the refusal.
-async fn take_of(
+fn take_of(
     app: &App,
     owner: String,
     limits: [Limit; 3],
@@ -185,12 +179,7 @@ async fn take_of(
     (who, what): (&str, &str),
 ) -> Result<()> {
     let now = app.clock().micros().div_euclid(1_000_000);
-    let windows = app
-        .limits
-        .pages
-        .0
-        .get_with(owner, async { Windows::default() });
-    let windows = windows.await;
+    let windows = app.limits.pages.0.get_with(owner, Windows::default);
     let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((limit, seconds)) = count(&mut windows, &limits, number, now) else {
         return Ok(());

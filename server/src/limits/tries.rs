@@ -1,7 +1,10 @@
 //! Tries at what somebody may guess, counted in the database: several processes are no way around it, and a restart forgets
 //! nothing. What is refused is remembered here, so that whoever goes on all the same costs no write.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
@@ -14,7 +17,8 @@ crate::sql! {
     const UPDATE = "UPDATE app_tries SET began_at = $2, tries = $3, closed_until = $4, over_at = $5 WHERE name = $1";
     const GIVE_BACK = "UPDATE app_tries SET tries = tries - 1 WHERE name = $1 AND tries > 0";
     const DELETE = "DELETE FROM app_tries WHERE name = $1";
-    const SWEEP = "DELETE FROM app_tries WHERE over_at < $1";
+    const OVER = "SELECT name FROM app_tries WHERE over_at < $1 ORDER BY over_at LIMIT $2";
+    const SWEEP = "DELETE FROM app_tries WHERE name = $1 AND over_at < $2";
 }
 
 /// In microseconds, as all here.
@@ -26,6 +30,10 @@ pub const HOUR: i64 = 60 * MINUTE;
 
 /// How long something that nobody tries any more is remembered: as long as the longest window.
 const KEPT: i64 = HOUR;
+
+/// Rows that are removed in one transaction, and transactions of one sweep: what is left is for the next one.
+const SWEPT: i64 = 500;
+const SWEEPS: usize = 100;
 
 /// Wrong tries that cost nothing; each further one doubles the wait, up to a quarter of an hour.
 pub const FREE: i64 = 5;
@@ -124,8 +132,7 @@ impl Default for Tries {
 }
 
 impl Tries {
-    /// Counts all of these or, where one is closed, none, and answers that one. Everybody names the limits of one kind of try in
-    /// one order.
+    /// Counts all of these or, where one is closed, none, and answers the first such one.
     ///
     /// # Errors
     /// The database does not answer.
@@ -157,9 +164,11 @@ impl Tries {
         app.db()
             .write(move |tx| {
                 Box::pin(async move {
-                    tx.run(DELETE, args![wrong]).await?;
-                    if let Some(counted) = counted {
-                        tx.run(GIVE_BACK, args![counted]).await?;
+                    let mut all = vec![(wrong, DELETE)];
+                    all.extend(counted.map(|counted| (counted, GIVE_BACK)));
+                    all.sort_unstable();
+                    for (name, change) in all {
+                        tx.run(change, args![name]).await?;
                     }
                     Ok(())
                 })
@@ -175,9 +184,10 @@ impl Tries {
 }
 
 async fn count(tx: &mut Tx, all: Vec<Limit>, now: i64) -> Result<Option<Closed>> {
+    let mut held = hold_all(tx, &all, now).await?;
     let mut counted = Vec::with_capacity(all.len());
     for limit in all {
-        let mut count = hold(tx, &limit.name, now).await?;
+        let mut count = held.remove(&limit.name).unwrap_or_default();
         if let Some(until) = limit.rule.closed_until(&count, now) {
             return Ok(Some(Closed { limit, until }));
         }
@@ -198,6 +208,17 @@ async fn count(tx: &mut Tx, all: Vec<Limit>, now: i64) -> Result<Option<Closed>>
     Ok(None)
 }
 
+/// What was counted of things so far. All who hold or remove several do it in the order of their names, so that no two wait for
+/// each other.
+async fn hold_all(tx: &mut Tx, all: &[Limit], now: i64) -> Result<BTreeMap<String, Count>> {
+    let names: BTreeSet<&String> = all.iter().map(|limit| &limit.name).collect();
+    let mut held = BTreeMap::new();
+    for name in names {
+        held.insert(name.clone(), hold(tx, name, now).await?);
+    }
+    Ok(held)
+}
+
 /// What was counted of a thing so far, which nobody else changes until the transaction ends.
 async fn hold(tx: &mut Tx, name: &str, now: i64) -> Result<Count> {
     let row: Option<(i64, i64, i64, i64)> = tx.one(HOLD, args![name, now + KEPT]).await?;
@@ -216,8 +237,26 @@ async fn hold(tx: &mut Tx, name: &str, now: i64) -> Result<Count> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn sweep(tx: &mut Tx, now: i64) -> Result<()> {
-    tx.run(SWEEP, args![now]).await?;
+pub async fn sweep(app: &App) -> Result<()> {
+    let now = app.clock().micros();
+    for _ in 0..SWEEPS {
+        let over: Vec<(String,)> = app.db().all(OVER, args![now, SWEPT]).await?;
+        if over.is_empty() {
+            break;
+        }
+        let mut names: Vec<String> = over.into_iter().map(|(name,)| name).collect();
+        names.sort_unstable();
+        app.db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    for name in names {
+                        tx.run(SWEEP, args![name, now]).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await?;
+    }
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Tries to sign in to hosted apps, counted for all processes together.
 
+use futures::future::join_all;
+use loupe_server::hosting::auth::sweep;
 use serde_json::json;
 
 use crate::{
@@ -105,4 +107,29 @@ async fn two_processes_count_the_same_tries() {
     assert_eq!(taken, 20);
     assert_eq!(guess(&first, "no address").await.status, 429);
     assert_eq!(guess(&second, "no address").await.status, 429);
+}
+
+both! {
+    async fn tries_and_the_removal_of_old_ones_wait_for_each_other_in_turn(server) {
+        app(&server, "club", json!({"mode": "clerk", "clerk_allowed_providers": ["email"]})).await;
+        server.app.clock().hold();
+        let guesses = async || {
+            let emails = ["ada@example.com", "bob@example.com", "cyd@example.com", "dan@example.com"];
+            let answers = join_all(emails.map(|email| guess(&server, email))).await;
+            for answer in answers {
+                assert_eq!(answer.status, 401, "{:#}", answer.body);
+            }
+        };
+        guesses().await;
+        for _ in 0..5 {
+            // Nothing of before counts any more.
+            server.app.clock().advance(2 * 3600);
+            let (swept, ()) = tokio::join!(sweep(&server.app), guesses());
+            swept.unwrap();
+        }
+        server.app.clock().advance(2 * 3600);
+        sweep(&server.app).await.unwrap();
+        let left: Vec<(String,)> = server.app.db().all("SELECT name FROM app_tries", vec![]).await.unwrap();
+        assert!(left.is_empty(), "{left:?}");
+    }
 }

@@ -342,6 +342,25 @@ both! {
         assert!(keys.len() == 1 && keys[0].starts_with("two/"), "{keys:#?}");
     }
 
+    async fn a_clone_takes_no_key_to_a_storage_that_it_may_not_write_to(server) {
+        let kept = Kept::new(&server).await;
+        let path = format!("/v1/namespaces/{}/clone", kept.namespace);
+        let clone = async |name: &str, operations: Value| {
+            let scopes = json!([{"resource_type": "namespace", "resource_id": "*", "operations": operations}]);
+            let body = json!({"name": name, "permissions": ["admin"], "scopes": scopes});
+            let key = server.call("POST", "/v1/organizations/users/owner@localhost/api-keys", body).await.ok();
+            let request = server.request("POST", &path).bearer_auth(key["key"].as_str().unwrap());
+            Server::send(request.json(&json!({"namespace_name": name}))).await
+        };
+        let refused = clone("refused", json!(["modify_infrastructure"])).await.error(403, "ForbiddenError");
+        assert_eq!(refused["error"]["code"], "scope_denied");
+        server.call("GET", "/v1/namespaces/refused", Value::Null).await.error(404, "NotFoundError");
+        let made = clone("taken", json!(["modify_infrastructure", "write_data"])).await.ok();
+        let copy = made["namespace"]["namespace_id"].as_str().unwrap();
+        let buckets = server.call_in(copy, "GET", "/v1/buckets", Value::Null).await.ok();
+        assert_eq!(buckets["results"][0]["destination"]["connection_id"], json!(kept.connection), "{buckets:#}");
+    }
+
     async fn a_storage_that_is_away_loses_nothing(server) {
         let kept = Kept::new(&server).await;
         kept.picture("red").await;

@@ -1,5 +1,8 @@
 //! Texts that documents hold, embedded again: `reembed` of a collection's trigger.
 
+use std::sync::{Arc, Mutex};
+
+use axum::{Json, Router, extract::State, routing::post};
 use serde_json::{Value, json};
 
 use crate::{
@@ -57,12 +60,120 @@ impl Shelf {
     }
 }
 
+/// A collection with a document of its caller, without vectors; answers that one's id, too.
+async fn with_own_document(server: &Server) -> (Shelf, String) {
+    let (namespace, _, collection) = library(server, "text_extractor", "text").await;
+    let documents = format!("/v1/collections/{collection}/documents");
+    let own = json!({"title": "own", "text": BREAD});
+    let own = server
+        .call_in(&namespace, "POST", &documents, own)
+        .await
+        .ok();
+    let id = own["document_id"].as_str().unwrap().to_owned();
+    let shelf = Shelf {
+        namespace,
+        collection,
+    };
+    (shelf, id)
+}
+
 /// How near two vectors of length 1 are.
 fn likeness(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
+/// A model that tells texts apart by their first letters. Before it answers it sends what a test wants sent meanwhile.
+#[derive(Clone, Default)]
+struct Model(Arc<Mutex<Option<reqwest::RequestBuilder>>>);
+
+async fn embed(State(model): State<Model>, Json(body): Json<Value>) -> Json<Value> {
+    let meanwhile = model.0.lock().unwrap().take();
+    if let Some(request) = meanwhile {
+        Server::send(request).await.ok();
+    }
+    let texts = body["inputs"].as_array().unwrap().iter();
+    let vectors = texts.map(|text| {
+        let mut vector = vec![0.0; 384];
+        vector[place(text.as_str().unwrap())] = 1.0;
+        vector
+    });
+    Json(vectors.collect())
+}
+
+/// Where the vector of a text is not zero.
+fn place(text: &str) -> usize {
+    usize::from(text.as_bytes()[0])
+}
+
+/// The server again, with the model.
+async fn with_model(server: Server) -> (Server, Model) {
+    let model = Model::default();
+    let router = Router::new()
+        .route("/embed", post(embed))
+        .with_state(model.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let endpoint =
+        json!({"output": "all_minilm_l6_v2_v1", "protocol": "tei", "url": url, "dims": 384});
+    let server = server.restart_with(|config| {
+        config.models.endpoints = vec![serde_json::from_value(endpoint).unwrap()];
+    });
+    (server.await, model)
+}
+
 both! {
+    async fn what_is_changed_while_texts_are_embedded_stays(server) {
+        let (server, model) = with_model(server).await;
+        let (shelf, id) = with_own_document(&server).await;
+        let (id, path) = (id.as_str(), format!("/v1/collections/{}/documents/{id}", shelf.collection));
+        let meanwhile = |change: Value| {
+            let request = server.request("PATCH", &path).bearer_auth(&server.key);
+            let request = request.header("x-namespace", &shelf.namespace).json(&change);
+            *model.0.lock().unwrap() = Some(request);
+        };
+        // Another text is the one that is embedded.
+        meanwhile(json!({"text": ICE}));
+        assert_eq!(shelf.reembed(&server, json!({})).await, (json!(1), json!(1)));
+        let (kept, vector) = (shelf.read(&server, id).await, shelf.vector(&server, id).await);
+        assert_eq!((&kept["title"], &kept["text"]), (&json!("own"), &json!(ICE)), "{kept:#}");
+        assert!((vector[place(ICE)] - 1.0).abs() < 1e-6, "{vector:?}");
+        // Another field is kept beside the vector.
+        server.call_in(&shelf.namespace, "PATCH", &path, json!({"text": BREAD})).await.ok();
+        meanwhile(json!({"title": "other"}));
+        assert_eq!(shelf.reembed(&server, json!({"only_missing": false})).await, (json!(1), json!(1)));
+        let (kept, vector) = (shelf.read(&server, id).await, shelf.vector(&server, id).await);
+        assert_eq!((&kept["title"], &kept["text"]), (&json!("other"), &json!(BREAD)), "{kept:#}");
+        assert!((vector[place(BREAD)] - 1.0).abs() < 1e-6, "{vector:?}");
+        // One that is removed does not come back.
+        *model.0.lock().unwrap() = Some(server.request("DELETE", &path).bearer_auth(&server.key).header("x-namespace", &shelf.namespace));
+        assert_eq!(shelf.reembed(&server, json!({"only_missing": false})).await, (json!(1), json!(0)));
+        server.call_in(&shelf.namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
+    }
+
+    /// Each keeps what the others set, and the vector.
+    async fn changes_that_come_while_texts_are_embedded_are_all_kept(server) {
+        let (shelf, id) = with_own_document(&server).await;
+        let (id, path) = (id.as_str(), format!("/v1/collections/{}/documents/{id}", shelf.collection));
+        let changes = async {
+            for number in 0..40 {
+                let change = json!({ format!("field_{number}"): number });
+                server.call_in(&shelf.namespace, "PATCH", &path, change).await.ok();
+            }
+        };
+        let embeddings = async {
+            for _ in 0..4 {
+                shelf.reembed(&server, json!({"only_missing": false})).await;
+            }
+        };
+        tokio::join!(changes, embeddings);
+        let kept = shelf.read(&server, id).await;
+        for number in 0..40 {
+            assert_eq!(kept[format!("field_{number}")], json!(number), "{kept:#}");
+        }
+        assert!(!shelf.vector(&server, id).await.is_empty());
+    }
+
     async fn texts_that_changed_or_have_no_vectors_are_embedded_again(server) {
         let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
         for (title, text) in [("bread", BREAD), ("ice", ICE)] {

@@ -26,6 +26,12 @@ pub struct Draft {
     pub theme: Theme,
     pub arrangement: RwSignal<String>,
     pub columns: RwSignal<String>,
+    /// Between results.
+    pub gap: RwSignal<String>,
+    /// Whether results take the whole width of the window.
+    pub wide: RwSignal<bool>,
+    /// A picture with what it is, as addresses of the scheme `data` have it; empty without one.
+    pub icon: RwSignal<String>,
     pub hero: RwSignal<bool>,
     pub filters: RwSignal<bool>,
     /// The fields to filter by; none leaves the choice to the server.
@@ -70,11 +76,7 @@ impl Draft {
         };
         let layout = base.record("layout");
         let meta_text = own("meta_description", "description", 160);
-        // So publishing writes what nobody has written.
-        let made = format!("Search {}", base.text("title"));
-        let told = meta_text.get_untracked();
-        let is_made = told == made || told.starts_with(&format!("{made}: "));
-        if base.text("description").is_empty() && is_made {
+        if is_made(&meta_text.get_untracked(), &base) {
             meta_text.set(String::new());
         }
         Self {
@@ -87,6 +89,9 @@ impl Draft {
             theme: Theme::new(&base),
             arrangement: text(&layout, "mode"),
             columns: RwSignal::new(layout.opt("columns").unwrap_or_else(|| "3".to_owned())),
+            gap: RwSignal::new(layout.opt("gap").unwrap_or_else(|| "16px".to_owned())),
+            wide: RwSignal::new(layout.flag("full_width")),
+            icon: text(&base, "icon_base64"),
             hero: RwSignal::new(parts.value("show_hero").is_none() || parts.flag("show_hero")),
             filters: RwSignal::new(parts.flag("show_filters")),
             filtered: RwSignal::new(base.record("extensions").strings("facets")),
@@ -95,7 +100,7 @@ impl Draft {
             image: text(&seo, "og_image_url"),
             listed: RwSignal::new(!seo.text("robots").contains("noindex")),
             access: Access::new(page),
-            parts: Parts::new(&base, retriever),
+            parts: Parts::new(&without_tags(&base, retriever, page), retriever),
             base: StoredValue::new(base.0),
         }
     }
@@ -116,6 +121,7 @@ impl Draft {
         put(&["exposed_fields"], Some(json!(self.exposed.get())));
         put(&["template_type"], text(self.template).map(Value::from));
         put(&["extensions", "template"], own);
+        put(&["icon_base64"], text(self.icon).map(Value::from));
         match text(self.arrangement) {
             None => put(&["layout"], None),
             Some(mode) => {
@@ -124,6 +130,8 @@ impl Draft {
                 put(&["components", "result_layout"], None);
                 let columns = self.columns.get().parse::<i64>().ok();
                 put(&["layout", "columns"], columns.map(Value::from));
+                put(&["layout", "gap"], text(self.gap).map(Value::from));
+                put(&["layout", "full_width"], Some(self.wide.get().into()));
             }
         }
         put(&["components", "show_hero"], Some(self.hero.get().into()));
@@ -185,6 +193,26 @@ impl Draft {
             or(self.meta_text, self.description, 160),
         )
     }
+}
+
+/// Whether a text is what publishing writes where nobody has written one.
+fn is_made(text: &str, base: &Record) -> bool {
+    let made = format!("Search {}", base.text("title"));
+    let is_made = text == made || text.starts_with(&format!("{made}: "));
+    base.text("description").is_empty() && is_made
+}
+
+/// A configuration without the keywords that publishing made of tags: they follow the tags.
+fn without_tags(base: &Record, retriever: &Record, page: &Record) -> Record {
+    let mut tags = retriever.strings("tags");
+    let own = page.strings("tags").into_iter();
+    let own: Vec<String> = own.filter(|tag| !tags.contains(tag)).collect();
+    tags.extend(own);
+    let mut base = base.clone();
+    if base.record("seo").strings("keywords") == tags {
+        put(&mut base.0, &["seo", "keywords"], None);
+    }
+    base
 }
 
 /// Sets a member of members, or takes it away.
@@ -295,6 +323,53 @@ mod tests {
         );
         let draft = Draft::new(&Record::default(), &bare, Vec::new());
         assert_eq!(draft.display()["extensions"]["facets"], json!([]));
+    }
+
+    #[test]
+    fn an_icon_and_a_layout_stay_are_chosen_and_go() {
+        let owner = Owner::new();
+        owner.set();
+        let layout = json!({"mode": "masonry", "columns": 4, "gap": "10px", "full_width": true});
+        let page = Record(json!({"public_name": "films", "display_config": {
+            "title": "Films", "exposed_fields": ["title"], "icon_base64": "iVBORw0KGgo=", "layout": layout,
+        }}));
+        let draft = Draft::new(&Record::default(), &page, Vec::new());
+        let display = draft.display();
+        assert_eq!(
+            (&display["layout"], &display["icon_base64"]),
+            (&layout, &json!("iVBORw0KGgo="))
+        );
+        draft.gap.set("24px".into());
+        draft.wide.set(false);
+        draft.icon.set(String::new());
+        let display = draft.display();
+        let layout = json!({"mode": "masonry", "columns": 4, "gap": "24px", "full_width": false});
+        assert_eq!(display["layout"], layout);
+        assert!(display.get("icon_base64").is_none(), "{display:#}");
+        draft.arrangement.set(String::new());
+        draft.icon.set("data:image/png;base64,iVBORw0KGgo=".into());
+        let display = draft.display();
+        assert!(display.get("layout").is_none(), "{display:#}");
+        assert_eq!(display["icon_base64"], "data:image/png;base64,iVBORw0KGgo=");
+    }
+
+    #[test]
+    fn keywords_follow_the_tags_until_there_are_own_ones() {
+        let owner = Owner::new();
+        owner.set();
+        let retriever = Record(json!({"tags": ["film"]}));
+        let keywords = |words: &[&str]| {
+            let page = Record(
+                json!({"public_name": "films", "tags": ["film", "silent"], "display_config": {
+                    "title": "Films", "exposed_fields": ["title"], "seo": {"keywords": words, "canonical_url": "https://example.com/"},
+                }}),
+            );
+            let display = Draft::new(&retriever, &page, Vec::new()).display();
+            assert_eq!(display["seo"]["canonical_url"], "https://example.com/");
+            display["seo"].get("keywords").cloned()
+        };
+        assert_eq!(keywords(&["film", "silent"]), None);
+        assert_eq!(keywords(&["old", "silent"]), Some(json!(["old", "silent"])));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{Place, access, draft::Draft, own, parts, shown::told};
+use super::{Place, access, draft::Draft, icon, own, parts, shown::told};
 use crate::{load::Load, part::*, record::Record, text};
 
 const TEMPLATES: &[(&str, &str)] = &[
@@ -62,6 +62,14 @@ const CARDS: &[(&str, &str)] = &[
     ("glass", "Glass"),
 ];
 
+const GAPS: &[(&str, &str)] = &[
+    ("0px", "None"),
+    ("8px", "Narrow"),
+    ("16px", "As usual"),
+    ("24px", "Wide"),
+    ("40px", "Very wide"),
+];
+
 const MADE: &str = "Such as #0f766e; made from the others without it.";
 
 /// Options, and what is there already when it is none of them.
@@ -78,15 +86,17 @@ fn options(
     all.chain(given).collect()
 }
 
-pub fn form(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> AnyView {
+pub fn form(place: Place, draft: Draft, fields: Vec<String>, page: &Record) -> AnyView {
+    let is_new = page.value("public_name").is_none();
     view! {
         {content(place, draft, fields, is_new)}
         {parts::inputs(draft.parts)}
-        {look(draft)}
+        {look(draft, page.value("icon_base64").is_some())}
         {parts::results(draft.parts)}
         {parts::texts(draft.parts)}
         {searches(draft)}
         {access::form(draft.access)}
+        {parts::framing(draft.parts)}
     }
     .into_any()
 }
@@ -146,7 +156,7 @@ fn filtered(draft: Draft) -> impl Fn() -> Option<AnyView> {
     }
 }
 
-fn look(draft: Draft) -> AnyView {
+fn look(draft: Draft, has_icon: bool) -> AnyView {
     let ground = move || {
         draft.theme.fixed.get().then(|| {
             view! {
@@ -165,8 +175,16 @@ fn look(draft: Draft) -> AnyView {
         matches!(draft.arrangement.get().as_str(), "grid" | "masonry").then(|| {
             let all = (1..=6).map(|n: u8| (n.to_string(), n.to_string()));
             let all: Vec<_> = all.collect();
-            view! { <Choice id="page-columns" label="Columns" value=draft.columns options=all/> }
+            view! {
+                <Choice id="page-columns" label="Columns" value=draft.columns options=all/>
+                <Choice id="page-gap" label="Room between results" value=draft.gap options=options(GAPS, draft.gap)/>
+            }
         })
+    };
+    let wide = move || {
+        let set = move |on: bool| draft.wide.set(on);
+        let is_arranged = !draft.arrangement.with(String::is_empty);
+        is_arranged.then(|| view! { <Check label="Results over the whole width of the window" checked=draft.wide set/> })
     };
     view! {
         <section class="card form" aria-labelledby="page-look">
@@ -183,6 +201,8 @@ fn look(draft: Draft) -> AnyView {
                 <Choice id="page-layout" label="Results" value=draft.arrangement options=options(ARRANGEMENTS, draft.arrangement)/>
                 {columns}
             </div>
+            {wide}
+            {icon::form(draft.icon, has_icon)}
             <Check label="Ground and text of its own" hint="Without it the page is light or dark as its visitor has it."
                 checked=draft.theme.fixed set=move |on: bool| draft.theme.fixed.set(on)/>
             {ground}
@@ -202,6 +222,7 @@ fn searches(draft: Draft) -> AnyView {
             <Field id="seo-title" label="Title there" place="display_config.seo.meta_title" value=draft.meta_title hint="At most 60 letters; the page's title without it."/>
             <Field id="seo-text" label="Text there" place="display_config.seo.meta_description" value=draft.meta_text hint="At most 160 letters; the description without it."/>
             <Field id="seo-image" label="Address of a picture" kind="url" place="display_config.seo.og_image_url" value=draft.image hint="For links in messages."/>
+            {parts::seo(draft.parts)}
             {told(draft)}
         </section>
     }

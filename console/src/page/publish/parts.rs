@@ -4,15 +4,19 @@
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::draft::put;
+use super::{draft::put, frames};
 use crate::{
     part::schema::{Form, fields, named},
     record::{Record, items},
 };
 
-/// Members of the configuration that are in the forms as they are in the configuration.
-const HELD: [&[&str]; 6] = [
+/// Members of the configuration that are in the forms as they are in the configuration; one within another after it. Those
+/// with nothing in them are left out.
+const HELD: [&[&str]; 9] = [
+    &["seo"],
+    &["seo", "structured_data"],
     &["logo_url"],
+    &["field_mappings"],
     &["markdowns"],
     &["extensions", "markdowns"],
     &["custom_cta"],
@@ -40,7 +44,7 @@ const INPUTS: Section = (
 const RESULTS: Section = (
     "page-results",
     "Results and their fields",
-    "Without a format a field is written as what it holds suggests.",
+    "Where nothing is chosen, fields stand where their names suggest, and are written as what they hold suggests.",
     "publish/results",
 );
 const TEXTS: Section = (
@@ -48,6 +52,12 @@ const TEXTS: Section = (
     "Around the search",
     "Texts beneath it, and a button and links at the top.",
     "publish/texts",
+);
+const FRAMES: Section = (
+    "page-frames",
+    "Frames of other sites",
+    "A page with a password is shown in none, whatever is chosen.",
+    "publish/frames",
 );
 
 #[derive(Clone, Copy)]
@@ -74,6 +84,7 @@ impl Parts {
             Some(Value::Object(one))
         });
         value["formats"] = formats.collect();
+        frames::read(&display.0, &mut value);
         let form = Form::plain("part");
         form.value.set(value);
         let known = retriever.record("input_schema");
@@ -100,6 +111,13 @@ impl Parts {
         let formats = formats(&value["formats"], exposed);
         let formats = Some(formats).filter(|formats| !formats.is_empty());
         put(all, &["field_config"], formats.map(Value::Object));
+        frames::write(&value, all);
+    }
+
+    /// Whether sites are named that are none.
+    pub fn is_wrong(self) -> bool {
+        let wrong = |value: &Value| frames::fault(value).is_some();
+        self.form.value.with_untracked(wrong)
     }
 
     /// An input as it is sent: with what the retriever says of it, in its place.
@@ -132,7 +150,8 @@ impl Parts {
             let place = place.strip_prefix("display_config.")?;
             Some((in_form(place, &formats), what.clone()))
         });
-        self.form.faults.0.set(here.collect());
+        let own = self.form.value.with_untracked(frames::fault);
+        self.form.faults.0.set(here.chain(own).collect());
     }
 }
 
@@ -189,6 +208,7 @@ fn in_form(place: &str, formats: &[String]) -> String {
         all.max_by_key(|(long, _)| *long).map(|(_, place)| place)
     };
     let named = place.strip_prefix("field_config.").and_then(of);
+    let named = named.or_else(|| frames::in_form(place));
     named.unwrap_or_else(|| place.to_owned())
 }
 
@@ -268,17 +288,30 @@ pub fn texts(parts: Parts) -> AnyView {
     section(parts.form, TEXTS, named(TEXTS.3))
 }
 
-fn section(form: Form, (id, title, about, _): Section, schema: Record) -> AnyView {
+pub fn framing(parts: Parts) -> AnyView {
+    section(parts.form, FRAMES, named(FRAMES.3))
+}
+
+/// What else search engines and links in messages are told: a part of the section about them.
+pub fn seo(parts: Parts) -> AnyView {
+    inside(parts.form, named("publish/seo"))
+}
+
+fn inside(form: Form, schema: Record) -> AnyView {
     let schema = StoredValue::new(schema);
     let inside = move || {
         form.shape.track();
         schema.with_value(|schema| fields(form, "", schema))
     };
+    inside.into_any()
+}
+
+fn section(form: Form, (id, title, about, _): Section, schema: Record) -> AnyView {
     view! {
         <section class="card form" aria-labelledby=id>
             <h2 id=id>{title}</h2>
             <p class="muted">{about}</p>
-            {inside}
+            {inside(form, schema)}
         </section>
     }
     .into_any()
@@ -316,6 +349,8 @@ mod tests {
             "custom_cta": {"label": "More", "markdown_content": "text"},
             "external_links": [{"name": "Us", "url": "https://example.com/"}], "logo_url": "https://example.com/logo.svg",
             "components": {"show_hero": false, "result_card": {"layout": "horizontal", "show_score": true}},
+            "field_mappings": {"title": "year", "subtitle": "plot"},
+            "seo": {"meta_title": "Old films", "keywords": ["film"], "canonical_url": "https://example.com/films", "locale": "de_DE"},
         });
         assert_eq!(sent(&display, &["year"], |_| ()), display);
         serde_json::from_value::<DisplayConfig>(display).expect("a configuration");
@@ -354,6 +389,39 @@ mod tests {
     }
 
     #[test]
+    fn places_and_words_for_search_engines_are_set_and_taken_away() {
+        let owner = Owner::new();
+        owner.set();
+        let display = json!({
+            "title": "x", "inputs": [], "exposed_fields": ["year"], "field_mappings": {"title": "year"},
+            "seo": {"author": "Somebody", "structured_data": {"type": "Dataset"}},
+        });
+        let made = sent(&display, &["year"], |form| {
+            form["field_mappings"]["badge"] = "year".into();
+            form["seo"]["keywords"] = json!(["film", "silent"]);
+            form["seo"]["canonical_url"] = "https://example.com/films".into();
+        });
+        let mappings = json!({"title": "year", "badge": "year"});
+        assert_eq!(made["field_mappings"], mappings);
+        assert_eq!(made["seo"]["keywords"], json!(["film", "silent"]));
+        assert_eq!(made["seo"]["author"], "Somebody");
+        let read = serde_json::from_value::<DisplayConfig>(made).expect("a configuration");
+        let seo = read.seo.expect("what search engines are told");
+        assert_eq!(
+            seo.canonical_url.as_deref(),
+            Some("https://example.com/films")
+        );
+        // What is cleared is left out, or something else would be told in its place.
+        let bare = sent(&display, &["year"], |form| {
+            form["field_mappings"] = json!({});
+            form["seo"] =
+                json!({"author": "Somebody", "structured_data": {"additional_properties": {}}});
+        });
+        assert!(bare.get("field_mappings").is_none());
+        assert_eq!(bare["seo"], json!({"author": "Somebody"}));
+    }
+
+    #[test]
     fn what_is_half_written_is_not_shown_yet() {
         let mut display = json!({
             "markdowns": [{"title": "About"}, {"title": "Help", "content": "Ask."}], "inputs": [{"label": " ", "field_name": "q"}],
@@ -378,9 +446,37 @@ mod tests {
             ("publish/inputs", "inputs"),
             ("publish/results", "formats"),
             ("publish/texts", "markdowns"),
+            ("publish/frames", "sites"),
         ] {
             let fields = named(form).record("properties");
             assert_eq!(fields.record(member).text("type"), "array", "{form}");
+        }
+        let seo = named("publish/seo").record("properties").record("seo");
+        let fields = seo.record("properties").members();
+        let whole = loupe_wire::SEOConfig {
+            og_image_alt: Some("x".into()),
+            keywords: vec!["x".into()],
+            canonical_url: Some("x".into()),
+            author: Some("x".into()),
+            twitter_site: Some("x".into()),
+            twitter_creator: Some("x".into()),
+            favicon_url: Some("x".into()),
+            logo_url: Some("x".into()),
+            structured_data: Some(loupe_wire::StructuredDataConfig::default()),
+            ..Default::default()
+        };
+        let (whole, usual) = (json!(whole), json!(loupe_wire::SEOConfig::default()));
+        for (name, field) in fields {
+            assert!(
+                whole.get(&name).is_some(),
+                "{name} is a field of the interface"
+            );
+            let default = field.value("default");
+            assert_eq!(
+                default,
+                usual.get(&name),
+                "{name} has the default of the interface"
+            );
         }
     }
 }

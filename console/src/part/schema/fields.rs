@@ -24,7 +24,9 @@ pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
             continue;
         }
         let place = format!("{path}/{name}");
-        let set = !form.get(&place).is_null();
+        let (held, more) = (form.get(&place), field.flag("more"));
+        // The server tells defaults, too: they are nothing that somebody set.
+        let set = !held.is_null() && !(more && field.value("default") == Some(&held));
         // What the server takes without heeding it, and second names, are not worth a field.
         let idle = ["Accepted", "The same as"];
         if !set
@@ -35,7 +37,7 @@ pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
             continue;
         }
         let view = one(form, &place, &name, &field, needed.contains(&name));
-        match set || needed.contains(&name) || (plain && !field.flag("more")) {
+        match set || needed.contains(&name) || (plain && !more) {
             true => first.push(view),
             false => rest.push(view),
         }

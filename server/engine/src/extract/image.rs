@@ -13,6 +13,13 @@ use super::registry::{
 };
 use super::{Claim, Generated, Part, Picture};
 
+/// What a classifier makes of a picture.
+pub const LABELS: Field = Field {
+    name: "labels",
+    kind: "array",
+    description: "What the picture shows, most likely first.",
+};
+
 pub const INFO: ExtractorInfo = ExtractorInfo {
     extractor: Extractor::Image,
     name: "image_extractor",
@@ -39,11 +46,7 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
             kind: "integer",
             description: "Time taken by decoding.",
         },
-        Field {
-            name: "labels",
-            kind: "array",
-            description: "What the picture shows, most likely first.",
-        },
+        LABELS,
         Field {
             name: "label_scores",
             kind: "array",

@@ -6,7 +6,7 @@ use loupe_wire::{MultimodalExtractorParams, Object, SplitMethod};
 use serde_json::json;
 
 use super::decode::Picture;
-use super::image::thumbnail_of;
+use super::image::{LABELS, thumbnail_of};
 use super::media::{Cut, Facts, Segment};
 use super::needs::Need;
 use super::registry::{
@@ -22,6 +22,19 @@ const E5_OUTPUT: &str = "multilingual_e5_large_instruct_v1";
 
 /// What is quiet, and how much two pictures of one scene differ at most, when nothing is said.
 const QUIET_DECIBELS: i64 = -40;
+
+/// Where the film of a segment is.
+pub const SOURCE_VIDEO_URL: Field = Field {
+    name: "source_video_url",
+    kind: "string",
+    description: "The film that the segment is of, where addresses are asked for.",
+};
+/// The same, at the segment.
+pub const VIDEO_SEGMENT_URL: Field = Field {
+    name: "video_segment_url",
+    kind: "string",
+    description: "The same from the segment's begin to its end (`#t=`).",
+};
 
 pub const INFO: ExtractorInfo = ExtractorInfo {
     extractor: Extractor::Multimodal,
@@ -104,21 +117,9 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
             kind: "string",
             description: "The key frame, or a picture of the sound, longest side 512 pixels; where addresses are asked for.",
         },
-        Field {
-            name: "source_video_url",
-            kind: "string",
-            description: "The film that the segment is of, where addresses are asked for.",
-        },
-        Field {
-            name: "video_segment_url",
-            kind: "string",
-            description: "The same from the segment's begin to its end (`#t=`).",
-        },
-        Field {
-            name: "labels",
-            kind: "array",
-            description: "What the picture shows, most likely first.",
-        },
+        SOURCE_VIDEO_URL,
+        VIDEO_SEGMENT_URL,
+        LABELS,
         Field {
             name: "label_scores",
             kind: "array",

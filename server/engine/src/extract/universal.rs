@@ -3,8 +3,9 @@
 use loupe_wire::{Object, UniversalExtractorParams};
 
 use super::document::DocumentParams;
+use super::image::LABELS;
 use super::media::Cut;
-use super::multimodal::{Describe, MultimodalParams, indexes};
+use super::multimodal::{Describe, MultimodalParams, SOURCE_VIDEO_URL, VIDEO_SEGMENT_URL, indexes};
 use super::needs::Need;
 use super::registry::{
     Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Violation, read, within,
@@ -68,21 +69,9 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
             kind: "string",
             description: "Longest side 512 pixels; where addresses are asked for.",
         },
-        Field {
-            name: "source_video_url",
-            kind: "string",
-            description: "The film that the segment is of, where addresses are asked for.",
-        },
-        Field {
-            name: "video_segment_url",
-            kind: "string",
-            description: "The same from the segment's begin to its end (`#t=`).",
-        },
-        Field {
-            name: "labels",
-            kind: "array",
-            description: "What the picture shows, most likely first.",
-        },
+        SOURCE_VIDEO_URL,
+        VIDEO_SEGMENT_URL,
+        LABELS,
     ],
     position_fields: &["page_number", "segment_index"],
     needs: &[],

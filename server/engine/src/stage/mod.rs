@@ -92,7 +92,7 @@ pub use pictures::Files;
 pub use plan::{Outcome, Outside, Plan, Run, StageEvent};
 pub use reverse_image::{ReverseImage, ReverseImageConfig};
 pub use sandbox::CodeConfig;
-pub use sql_lookup::{Lookup, Tables};
+pub use sql_lookup::{Lookup, NotAsked, Tables};
 pub use web_search::{WebSearch, WebSearchConfig, WebSearchProtocol};
 
 use crate::embed::EmbedError;

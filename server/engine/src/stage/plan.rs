@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use loupe_wire::{
     DegradedEntry, LimitEntry, Object, RetrieverExecutionStatistics, RetrieverPagination,
@@ -209,21 +210,26 @@ pub struct Outcome {
 
 impl Plan {
     /// Runs the stages and cuts the page.
-    pub async fn run(&self, run: Run) -> Result<Outcome, RunError> {
+    pub fn run(&self, run: Run) -> BoxFuture<'_, Result<Outcome, RunError>> {
         let set = Working::Unread {
             filter: run.filter.clone(),
             sort: None,
         };
-        self.run_from(run, set).await
+        self.run_from(run, set)
     }
 
     /// The same over one row that is there already, in place of what the collections hold.
-    pub async fn run_on(&self, run: Run, row: Object) -> Result<Outcome, RunError> {
+    pub fn run_on(&self, run: Run, row: Object) -> BoxFuture<'_, Result<Outcome, RunError>> {
         let set = Working::Rows(vec![Row { value: row.into() }]);
-        self.run_from(run, set).await
+        self.run_from(run, set)
     }
 
-    async fn run_from(&self, run: Run, mut set: Working) -> Result<Outcome, RunError> {
+    /// Of an erased type: all stages would otherwise be compiled once more for every piece of the crates that wait for them.
+    fn run_from(&self, run: Run, set: Working) -> BoxFuture<'_, Result<Outcome, RunError>> {
+        Box::pin(self.run_steps(run, set))
+    }
+
+    async fn run_steps(&self, run: Run, mut set: Working) -> Result<Outcome, RunError> {
         let mut at = Execution::new(run);
         let default = self.default_page(&at.context);
         let size = page::size(&at.run.pagination, at.run.limit, default)?;

@@ -34,6 +34,15 @@ pub struct Lookup {
     pub timeout: Duration,
 }
 
+/// Why nothing could be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotAsked {
+    /// The database is away: another try may go better.
+    Away(String),
+    /// It would be the same another time.
+    Refused(String),
+}
+
 /// The databases that stored connections lead to.
 #[async_trait]
 pub trait Tables: Send + Sync + 'static {
@@ -43,7 +52,7 @@ pub trait Tables: Send + Sync + 'static {
         &self,
         connection_id: &str,
         lookup: Lookup,
-    ) -> Result<Vec<Result<Vec<Object>, String>>, String>;
+    ) -> Result<Vec<Result<Vec<Object>, String>>, NotAsked>;
 }
 
 pub(crate) static DEFINITION: Definition = Definition {
@@ -195,7 +204,10 @@ async fn asked(
         return Ok(Vec::new());
     }
     let found = at.away(tables.look_up(connection, lookup)).await;
-    found.map_err(|reason| failed(at, &reason))
+    found.map_err(|not_asked| match not_asked {
+        NotAsked::Away(reason) => RunError::Away(format!("stage `{}`: {reason}", at.stage)),
+        NotAsked::Refused(reason) => failed(at, &reason),
+    })
 }
 
 /// The values of one lookup, in the order of the statement.

@@ -18,6 +18,7 @@ use crate::{
     error::{ApiError, Result},
     hosting::{Site, is_secure},
     id,
+    limits::tries,
     v1::{apps, audit},
 };
 
@@ -272,7 +273,8 @@ pub async fn sweep(app: &App) -> Result<()> {
     let now = app.clock().micros();
     app.db()
         .write(move |tx| Box::pin(async move { store::sweep(tx, now).await }))
-        .await
+        .await?;
+    tries::sweep(app).await
 }
 
 #[cfg(test)]

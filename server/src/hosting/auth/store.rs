@@ -4,7 +4,6 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    limits::tries,
 };
 
 crate::sql! {
@@ -308,7 +307,6 @@ pub(super) async fn sweep(tx: &mut Tx, now: i64) -> Result<()> {
     const DAY: i64 = 86_400_000_000;
     tx.run(SWEEP_SESSIONS, args![now]).await?;
     tx.run(SWEEP_TOKENS, args![now]).await?;
-    tries::sweep(tx, now).await?;
     // What pages report is counted back a month, lines of requests are read back a week.
     tx.run(SWEEP_EVENTS, args![now - 31 * DAY]).await?;
     tx.run(SWEEP_REQUESTS, args![now - 8 * DAY]).await?;

@@ -131,22 +131,44 @@ where
     Err(ApiError::not_found(kind, id))
 }
 
+fn selector_fault(selector: &NamespaceSelector, member: &str, msg: &str) -> ApiError {
+    let input = serde_json::to_value(selector).unwrap_or_default();
+    Violation::body(&["namespace_selector", member], "value_error", msg, input).into()
+}
+
+/// Whether an alert of the organization that is changed watches anything.
+pub(super) fn check_watching(
+    place: &Place,
+    before: &AlertResponse,
+    after: &AlertResponse,
+) -> Result<()> {
+    match &after.namespace_selector {
+        Some(selector) if place.namespace_id.is_none() && !watches_as(before, after) => {
+            check_some(selector)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_some(selector: &NamespaceSelector) -> Result<()> {
+    let selected = selector.mode == Some(NamespaceSelectorMode::Selected);
+    if selected && selector.namespace_ids.is_empty() {
+        let msg = "select at least one namespace";
+        return Err(selector_fault(selector, "namespace_ids", msg));
+    }
+    Ok(())
+}
+
 async fn check_selector(app: &App, place: &Place, selector: &NamespaceSelector) -> Result<()> {
-    let fault = |member: &str, msg: &str| {
-        let input = serde_json::to_value(selector).unwrap_or_default();
-        Violation::body(&["namespace_selector", member], "value_error", msg, input).into()
-    };
     let selected = selector.mode == Some(NamespaceSelectorMode::Selected);
     if let Some(own) = &place.namespace_id {
         if selected && selector.namespace_ids.iter().all(|id| id == own) {
             return Ok(());
         }
         let msg = "an alert of a namespace watches that one: make it at /v1/organizations/alerts";
-        return Err(fault("mode", msg));
+        return Err(selector_fault(selector, "mode", msg));
     }
-    if selected && selector.namespace_ids.is_empty() {
-        return Err(fault("namespace_ids", "select at least one namespace"));
-    }
+    check_some(selector)?;
     for id in &selector.namespace_ids {
         let found = NAMESPACES.find(app.db(), &place.caller.org_id, id).await?;
         // What is written to is known by its id alone: a name would watch nothing.

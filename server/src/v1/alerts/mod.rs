@@ -1,6 +1,7 @@
 //! Alerts: a question that is asked again and again, of a retriever or of the server's own state, and people who are told
 //! when its answer calls for them. One cause is told once, over any number of processes.
 
+mod changing;
 mod channels;
 mod checking;
 mod conditions;
@@ -16,7 +17,7 @@ mod timed;
 
 use loupe_wire::{
     AlertExecutionMode, AlertListStats, AlertResponse, AlertSource, AuditAction,
-    ChannelTestResponse, CreateAlertRequest, ListAlertsResponse, NamespaceOperation, Object,
+    ChannelTestResponse, CreateAlertRequest, ListAlertsResponse, NamespaceOperation,
     PatchAlertRequest, ResourceType, TriggerOn, Value,
 };
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub use routes::router;
 pub use selecting::forget_namespace;
 pub use timed::{CLOCK, tick};
 
-use self::store::ALERTS;
+use self::{changing::update, store::ALERTS};
 use super::{
     audit::{self, Change},
     events::{self, Event, Reader},
@@ -258,6 +259,7 @@ async fn insert(tx: &mut Tx, place: &Place, alert: &Alert, now: i64) -> Result<(
         let message = format!("there are at most {MOST} alerts in one place: remove one first");
         return Err(ApiError::conflict("", message).with("limit", MOST));
     }
+    selecting::hold(tx, place, alert.alert.namespace_selector.as_ref()).await?;
     let (id, name) = (alert.id(), &alert.alert.name);
     ALERTS
         .insert(tx, place.owner(), id, name, now, alert)
@@ -339,88 +341,6 @@ fn stats(alerts: &[AlertResponse]) -> AlertListStats {
         }
     }
     stats
-}
-
-/// Changes what is sent. What it remembers of its condition stays, unless what it asks changed.
-async fn update(
-    app: &App,
-    place: Place,
-    identifier: &str,
-    request: PatchAlertRequest,
-) -> Result<AlertResponse> {
-    let operation = NamespaceOperation::WriteData;
-    let record = place.find(app, identifier, operation).await?;
-    checking::check_snooze(&request, app.clock().now())?;
-    let before = record.data.0;
-    let mut after = before.clone();
-    apply(&mut after.alert, &request);
-    checking::check(app, &place, &after.alert, Some(&before.alert)).await?;
-    if let Some(mut config) = request.notification_config {
-        // What was taken once may be sent back.
-        if config.template_id != before.alert.notification_config.template_id {
-            naming::check_template(&config)?;
-        }
-        let old = (&before.alert.notification_config.channels, &before.sealed);
-        let names = (before.org_id.as_str(), before.id());
-        after.sealed = channels::seal(app, names, &mut config.channels, Some(old))?;
-        naming::check(app, &place, &config.channels, old.0).await?;
-        after.alert.notification_config = config;
-    }
-    let now = app.clock().micros();
-    after.alert.updated_at = Some(clock::time(now));
-    let asks_else = [&before.alert, &after.alert].map(question);
-    let anew = asks_else[0] != asks_else[1];
-    let changed = place.clone();
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let (owner, id) = (changed.owner(), after.id());
-                ALERTS
-                    .update(tx, owner, id, &after.alert.name, now, &after)
-                    .await?;
-                if anew {
-                    let mut state = store::state_in(tx, owner, id).await?;
-                    state.holds = false;
-                    state.baseline.0 = Object::new();
-                    store::keep_state(tx, owner, &state).await?;
-                }
-                tell(tx, &after, "alert.updated", json!({}), now).await?;
-                let change = Change {
-                    action: AuditAction::AlertUpdated,
-                    resource: (ResourceType::Alert, id),
-                    changes: audit::difference(&before.alert, &after.alert),
-                };
-                audit::record(tx, &changed.caller, change, now).await
-            })
-        })
-        .await?;
-    // Whoever may only write is told all the same what was written.
-    let record = ALERTS.find(app.db(), place.owner(), &record.id).await?;
-    show(app, &place, record).await
-}
-
-/// What an alert asks.
-fn question(alert: &AlertResponse) -> Value {
-    json!([
-        alert.source,
-        alert.retriever_id,
-        alert.trigger_on,
-        alert.min_count,
-        alert.threshold,
-        alert.inputs,
-        alert.system_condition,
-        alert.namespace_selector
-    ])
-}
-
-fn apply(alert: &mut AlertResponse, request: &PatchAlertRequest) {
-    macro_rules! take {
-        ($($member:ident)*) => { $(if let Some(value) = &request.$member {
-            alert.$member = value.clone().into();
-        })* };
-    }
-    take! { name description retriever_id trigger_on min_count threshold inputs cooldown_seconds renotify_interval_seconds
-    system_condition namespace_selector enabled metadata execution_mode snoozed_until }
 }
 
 /// Sends a test through every channel, whatever the alert finds.

@@ -1,10 +1,14 @@
 //! Which alerts watch a namespace, and which namespaces an alert watches.
 
-use loupe_wire::{AlertResponse, AuditAction, NamespaceSelectorMode, ResourceType};
+use std::collections::BTreeSet;
+
+use loupe_wire::{
+    AlertResponse, AuditAction, NamespaceSelector, NamespaceSelectorMode, ResourceType,
+};
 use serde_json::json;
 
 use super::{
-    Alert,
+    Alert, Place,
     store::{self, ALERTS},
     tell,
 };
@@ -14,7 +18,10 @@ use crate::{
     clock,
     db::{Record, Tx},
     error::Result,
-    v1::audit::{self, Change},
+    v1::{
+        audit::{self, Change},
+        namespaces::NAMESPACES,
+    },
 };
 
 /// Enabled alerts that watch the namespace: its own, and those of the organization that select it, each with its owner.
@@ -56,6 +63,28 @@ pub(super) async fn namespaces_of(app: &App, alert: &Alert) -> Result<Vec<String
         all.retain(|id| selector.namespace_ids.contains(id));
     }
     Ok(all)
+}
+
+/// Holds the namespaces that an alert of the organization is to select until the transaction ends: whoever removes one was
+/// first, or finds the alert. Comes before the alert is held, as they do it.
+///
+/// # Errors
+/// 404 for one that is gone.
+pub(super) async fn hold(
+    tx: &mut Tx,
+    place: &Place,
+    selector: Option<&NamespaceSelector>,
+) -> Result<()> {
+    // An alert of a namespace is removed with it.
+    if place.namespace_id.is_some() {
+        return Ok(());
+    }
+    let named = selector.into_iter().flat_map(|one| &one.namespace_ids);
+    // In the order of the ids, so that no two wait for each other.
+    for id in named.collect::<BTreeSet<_>>() {
+        NAMESPACES.hold(tx, &place.caller.org_id, id).await?;
+    }
+    Ok(())
 }
 
 /// Takes a namespace that is removed out of the selectors of the organization's alerts. One that is left with nothing to watch

@@ -33,7 +33,6 @@ crate::sql! {
 
     const KEEP_WORK = "UPDATE tasks SET work = $3 WHERE org_id = $1 AND task_id = $2";
     const DELAY = "UPDATE tasks SET run_after = $3 WHERE org_id = $1 AND task_id = $2";
-    const NEWEST_EVENT = "SELECT event_seq FROM organizations WHERE org_id = $1";
 
     const RETRIEVER_NAMESPACE = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
     const NAMESPACE_IDS = "SELECT id FROM namespaces WHERE owner = $1 ORDER BY id";
@@ -173,11 +172,6 @@ pub(super) async fn keep_work(
 pub(super) async fn delay(tx: &mut Tx, org_id: &str, task_id: &str, until: i64) -> Result<()> {
     tx.run(DELAY, args![org_id, task_id, until]).await?;
     Ok(())
-}
-
-/// The number of the newest event in the organization's feed.
-pub(super) async fn newest_event(db: &Db, org_id: &str) -> Result<i64> {
-    db.number(NEWEST_EVENT, args![org_id]).await
 }
 
 /// Newest first, of one alert or of all.

@@ -112,7 +112,7 @@ pub async fn update(
             })
         })
         .await?;
-    forget(app, &[hash]).await;
+    forget(app, &[hash]);
     Ok(model)
 }
 
@@ -175,7 +175,7 @@ pub async fn rotate(
             })
         })
         .await?;
-    forget(app, &[old]).await;
+    forget(app, &[old]);
     Ok((model, secret))
 }
 
@@ -205,7 +205,7 @@ pub async fn revoke(
             })
         })
         .await?;
-    forget(app, &[hash]).await;
+    forget(app, &[hash]);
     Ok(())
 }
 
@@ -344,6 +344,6 @@ pub(super) async fn revoke_of_retriever(
             })
         })
         .await?;
-    forget(app, &[hash]).await;
+    forget(app, &[hash]);
     Ok(())
 }

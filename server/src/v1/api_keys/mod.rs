@@ -214,7 +214,7 @@ pub async fn find(app: &App, org_id: &str, key_id: &str) -> Result<APIKeyModel> 
 
 /// The key with this SHA-256, from the cache or one indexed read.
 pub async fn find_by_hash(app: &App, hash: &str) -> Result<Option<Arc<APIKeyModel>>> {
-    if let Some(key) = app.keys.get(hash).await {
+    if let Some(key) = app.keys.get(hash) {
         return Ok(Some(key));
     }
     let before = app.keys_changed.load(Ordering::SeqCst);
@@ -222,19 +222,19 @@ pub async fn find_by_hash(app: &App, hash: &str) -> Result<Option<Arc<APIKeyMode
         return Ok(None);
     };
     let found = Arc::new(found);
-    app.keys.insert(hash.to_owned(), found.clone()).await;
+    app.keys.insert(hash.to_owned(), found.clone());
     // A change between the read and the insertion would leave what was read in the cache.
     if app.keys_changed.load(Ordering::SeqCst) != before {
-        app.keys.invalidate(hash).await;
+        app.keys.invalidate(hash);
     }
     Ok(Some(found))
 }
 
 /// After a change of keys was committed: the next request reads them anew.
-pub async fn forget(app: &App, hashes: &[String]) {
+pub fn forget(app: &App, hashes: &[String]) {
     app.keys_changed.fetch_add(1, Ordering::SeqCst);
     for hash in hashes {
-        app.keys.invalidate(hash).await;
+        app.keys.invalidate(hash);
     }
 }
 
@@ -247,7 +247,7 @@ pub async fn touch(app: &App, key: &APIKeyModel) {
         return;
     }
     // Of several requests at once, one finds that nobody was before it.
-    let entry = app.touched.entry_by_ref(&key_id).or_insert(()).await;
+    let entry = app.touched.entry_by_ref(&key_id).or_insert(());
     if !entry.is_fresh() {
         return;
     }

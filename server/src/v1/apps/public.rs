@@ -254,7 +254,7 @@ pub async fn keep_interaction(
     hosted: &Hosted,
     request: InteractionRequest,
 ) -> Result<GenericSuccessResponse> {
-    hosting::limits::take_note(app, &hosted.app_id).await?;
+    hosting::limits::take_note(app, &hosted.app_id)?;
     let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
     if size.len() > LARGEST {
         let message = format!("an interaction is larger than {LARGEST} bytes");

@@ -7,12 +7,15 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use loupe_engine::ingest::PLACE;
-use loupe_wire::{BucketDestination, BucketResponse};
-use moka::future::Cache;
+use loupe_wire::{BucketDestination, BucketResponse, NamespaceOperation};
+use moka::sync::Cache;
 use object_store::path::Path as Key;
 use sha2::{Digest, Sha256};
 
-use super::BUCKETS;
+use super::{
+    BUCKETS,
+    places::{self, Place},
+};
 use crate::{
     app::App,
     args,
@@ -32,8 +35,6 @@ const FRESH: Duration = Duration::from_secs(10);
 const NAMED: i64 = 20;
 
 crate::sql! {
-    // One that is there already is where the connection leads by now: where it led before nobody gets through it any more.
-    const INSERT = "INSERT INTO blob_places (namespace_id, place_id, org_id, bucket_id, connection_id, address, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (namespace_id, place_id) DO UPDATE SET address = excluded.address";
     const FIND = "SELECT org_id, bucket_id, connection_id, address FROM blob_places WHERE namespace_id = $1 AND place_id = $2";
     const LIST = "SELECT place_id FROM blob_places WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY place_id";
     const DELETE = "DELETE FROM blob_places WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
@@ -44,18 +45,10 @@ crate::sql! {
 }
 
 fn place_id(namespace_id: &str, bucket_id: &str, destination: &BucketDestination) -> String {
-    let BucketDestination {
-        connection_id,
-        prefix,
-    } = destination;
+    let connection_id = destination.connection_id.as_str();
+    let prefix = destination.prefix.as_str();
     let mut hash = Sha256::new();
-    let pieces = [
-        namespace_id,
-        bucket_id,
-        connection_id.as_str(),
-        prefix.as_str(),
-    ];
-    for piece in pieces {
+    for piece in [namespace_id, bucket_id, connection_id, prefix] {
         hash.update((piece.len() as u64).to_be_bytes());
         hash.update(piece.as_bytes());
     }
@@ -86,17 +79,44 @@ pub(super) async fn check(
     let Some(mut destination) = destination else {
         return Ok(None);
     };
+    check_user(caller)?;
+    let (connection, prefix) = (&destination.connection_id, &destination.prefix);
+    let found = connections::for_writing(app, caller, connection, prefix).await?;
+    destination.connection_id = found.connection_id;
+    Ok(Some(destination))
+}
+
+fn check_user(caller: &Caller) -> Result<()> {
     if caller.principal().is_some() {
         let message = "a key of an end user writes into no storage of the organization";
         return Err(ApiError::forbidden("permission_denied", message));
     }
-    let BucketDestination {
-        connection_id,
-        prefix,
-    } = &destination;
-    let found = connections::for_writing(app, caller, connection_id, prefix).await?;
-    destination.connection_id = found.connection_id;
-    Ok(Some(destination))
+    Ok(())
+}
+
+/// Whether the caller may have a bucket that is made after another keep its files where that one does. A connection that is
+/// gone is no matter of the key: the bucket is [settled] without it.
+///
+/// # Errors
+/// The key is not for writing through the connection.
+pub async fn check_copied(
+    tx: &mut Tx,
+    (caller, namespace_id): (&Caller, &str),
+    bucket: &BucketResponse,
+) -> Result<()> {
+    let Some(destination) = &bucket.destination else {
+        return Ok(());
+    };
+    let id = &destination.connection_id;
+    match CONNECTIONS.find_in(tx, &caller.org_id, id).await {
+        Err(error) if error.is_not_found() => return Ok(()),
+        found => drop(found?),
+    }
+    check_user(caller)?;
+    // As if the bucket were made there.
+    let mut caller = caller.clone();
+    caller.within = Some(namespace_id.into());
+    connections::allow(&caller, id, NamespaceOperation::WriteData)
 }
 
 /// What becomes of the place of a bucket's destination.
@@ -129,10 +149,7 @@ async fn keep(
     let Some(destination) = &bucket.destination else {
         return Ok(Keeping::Kept);
     };
-    let BucketDestination {
-        connection_id,
-        prefix,
-    } = destination;
+    let (connection_id, prefix) = (&destination.connection_id, &destination.prefix);
     // Held, so that nobody deletes it meanwhile.
     let connection = match CONNECTIONS.hold(tx, org_id, connection_id).await {
         Ok(found) => found,
@@ -149,17 +166,15 @@ async fn keep(
     if others.iter().any(shares) {
         return Ok(Keeping::Shared);
     }
-    let place_id = place_id(namespace_id, bucket_id, destination);
-    let args = args![
-        namespace_id,
-        place_id,
+    let place = Place {
+        id: place_id(namespace_id, bucket_id, destination),
         org_id,
+        namespace_id,
         bucket_id,
         connection_id,
-        address,
-        now
-    ];
-    tx.run(INSERT, args).await?;
+        address: &address,
+    };
+    places::hold(tx, place, now).await?;
     Ok(Keeping::Kept)
 }
 
@@ -225,7 +240,7 @@ pub(super) async fn leave(app: &App, namespace_id: &str, bucket: &BucketResponse
 }
 
 async fn leave_empty(app: &App, namespace_id: &str, bucket_id: &str, current: &str) -> Result<()> {
-    for place_id in places(app, namespace_id, bucket_id).await? {
+    for place_id in place_ids(app, namespace_id, bucket_id).await? {
         let left = format!("{namespace_id}/{place_id}");
         if left == current || !app.blobs().is_empty(&left).await? {
             continue;
@@ -284,7 +299,7 @@ pub async fn check_unused(tx: &mut Tx, org_id: &str, connection_id: &str) -> Res
     Err(ApiError::conflict("connection_in_use", message).with("buckets", names))
 }
 
-async fn places(app: &App, namespace_id: &str, bucket_id: &str) -> Result<Vec<String>> {
+async fn place_ids(app: &App, namespace_id: &str, bucket_id: &str) -> Result<Vec<String>> {
     let found: Vec<(String,)> = app.db().all(LIST, args![namespace_id, bucket_id]).await?;
     let ids = found.into_iter().map(|row| row.0);
     // Sources of files are no places of this server.
@@ -297,7 +312,7 @@ async fn places(app: &App, namespace_id: &str, bucket_id: &str) -> Result<Vec<St
 /// A store fails; safe to repeat.
 pub async fn delete_all(app: &App, namespace_id: &str, folders: &[String]) -> Result<()> {
     let mut removed = delete_in(app, namespace_id, folders).await;
-    for place_id in places(app, namespace_id, "").await? {
+    for place_id in place_ids(app, namespace_id, "").await? {
         let root = format!("{namespace_id}/{place_id}");
         removed = removed.and(delete_in(app, &root, folders).await);
     }
@@ -317,7 +332,7 @@ async fn delete_in(app: &App, root: &str, folders: &[String]) -> Result<()> {
 /// # Errors
 /// A store or the database fails; safe to repeat.
 pub async fn forget(app: &App, namespace_id: &str, bucket_id: &str) -> Result<()> {
-    for place_id in places(app, namespace_id, bucket_id).await? {
+    for place_id in place_ids(app, namespace_id, bucket_id).await? {
         let folder = format!("{namespace_id}/{place_id}");
         app.blobs().delete_all(&folder).await?;
     }
@@ -385,7 +400,7 @@ impl Destinations {
         let link = Link::open(&self.vault, link)?;
         let key = Key::parse(&link.key).map_err(ApiError::internal)?;
         let name = format!("{}/{}/{}", link.org_id, link.connection_id, link.bucket);
-        if let Some(found) = self.open.get(&name).await {
+        if let Some(found) = self.open.get(&name) {
             return Ok((found, key));
         }
         let named = CONNECTIONS.find(&self.db, &link.org_id, &link.connection_id);
@@ -400,7 +415,7 @@ impl Destinations {
             store: Arc::new(store),
             writes: false,
         };
-        self.open.insert(name, found.clone()).await;
+        self.open.insert(name, found.clone());
         Ok((found, key))
     }
 }
@@ -409,7 +424,7 @@ impl Destinations {
 impl Places for Destinations {
     async fn find(&self, namespace_id: &str, place_id: &str) -> std::result::Result<Found, String> {
         let name = format!("{namespace_id}/{place_id}");
-        if let Some(found) = self.open.get(&name).await {
+        if let Some(found) = self.open.get(&name) {
             return Ok(found);
         }
         let found = self.read(namespace_id, place_id).await;
@@ -418,7 +433,7 @@ impl Places for Destinations {
             format!("the bucket's destination cannot be used: {}", error.message())
         })?;
         if matches!(found, Found::Open { .. }) {
-            self.open.insert(name, found.clone()).await;
+            self.open.insert(name, found.clone());
         }
         Ok(found)
     }

@@ -2,6 +2,7 @@
 
 pub mod destinations;
 mod filtering;
+mod places;
 mod routes;
 pub mod sources;
 mod store;

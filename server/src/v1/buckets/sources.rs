@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use loupe_wire::ObjectResponse;
 
+use super::places::{self, Place};
 use crate::{
     app::App,
     args,
@@ -16,8 +17,6 @@ use crate::{
 const STEP: i64 = 500;
 
 crate::sql! {
-    // Written again for every object, so that whoever finds it unused sees that it is used meanwhile.
-    const HOLD = "INSERT INTO blob_places (namespace_id, place_id, org_id, bucket_id, connection_id, address, created_at) VALUES ($1, $2, $3, $4, $5, '', $6) ON CONFLICT (namespace_id, place_id) DO UPDATE SET created_at = excluded.created_at";
     const HELD = "SELECT namespace_id, place_id, bucket_id, created_at FROM blob_places WHERE org_id = $1 AND connection_id = $2 AND address = ''";
     const OBJECTS = "SELECT object_id, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id > $3 ORDER BY object_id LIMIT $4";
     const RELEASE = "DELETE FROM blob_places WHERE namespace_id = $1 AND place_id = $2 AND created_at = $3";
@@ -37,16 +36,15 @@ pub async fn hold(
     for (connection_id, bucket_id) in sources {
         // So that nobody deletes it meanwhile.
         CONNECTIONS.hold(tx, org_id, &connection_id).await?;
-        let place_id = format!("from_{bucket_id}_{connection_id}");
-        let args = args![
-            namespace_id,
-            place_id,
+        let place = Place {
+            id: format!("from_{bucket_id}_{connection_id}"),
             org_id,
-            bucket_id,
-            connection_id,
-            now
-        ];
-        tx.run(HOLD, args).await?;
+            namespace_id,
+            bucket_id: &bucket_id,
+            connection_id: &connection_id,
+            address: "",
+        };
+        places::hold(tx, place, now).await?;
     }
     Ok(())
 }

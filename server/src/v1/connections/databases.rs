@@ -1,7 +1,7 @@
 //! The databases that an organization's connections lead to, for stages that look rows up.
 
 use async_trait::async_trait;
-use loupe_engine::stage::{Lookup, Tables};
+use loupe_engine::stage::{Lookup, NotAsked, Tables};
 use loupe_wire::{NamespaceOperation, Object, StorageConnectionModel};
 use tokio::sync::Semaphore;
 
@@ -47,10 +47,14 @@ impl Tables for Databases {
         &self,
         connection_id: &str,
         lookup: Lookup,
-    ) -> std::result::Result<Vec<std::result::Result<Vec<Object>, String>>, String> {
+    ) -> std::result::Result<Vec<std::result::Result<Vec<Object>, String>>, NotAsked> {
         let target = self.target(connection_id).await;
-        let target = target.map_err(|error| error.message())?;
-        let _open = OPEN.acquire().await.map_err(|error| error.to_string())?;
+        let target = target.map_err(|error| match error.is_transient() {
+            true => NotAsked::Away(error.message()),
+            false => NotAsked::Refused(error.message()),
+        })?;
+        let open = OPEN.acquire().await;
+        let _open = open.map_err(|error| NotAsked::Away(error.to_string()))?;
         target.look_up(self.app.outbound(), lookup).await
     }
 }

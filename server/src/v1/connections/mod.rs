@@ -90,7 +90,11 @@ fn opened_by(vault: &Vault, org_id: &str, connection: &StorageConnectionModel) -
     Ok(config)
 }
 
-fn allow(caller: &Caller, id: &str, operation: NamespaceOperation) -> Result<()> {
+/// Whether the key's scopes let a connection be used.
+///
+/// # Errors
+/// 403 where they do not.
+pub fn allow(caller: &Caller, id: &str, operation: NamespaceOperation) -> Result<()> {
     caller.allow(ResourceType::StorageConnection, id, operation)
 }
 

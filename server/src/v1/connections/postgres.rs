@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use loupe_engine::stage::Lookup;
+use loupe_engine::stage::{Lookup, NotAsked};
 use loupe_wire::{Object, StorageProvider, Value};
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _,
@@ -24,6 +24,11 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of the rows of one lookup.
 const MOST_BYTES: usize = 10 << 20;
+
+/// What PostgreSQL says of itself when it is about to go away, or has no room for anybody: another try may go better.
+const AWAY: [&str; 3] = ["08", "53", "57P"];
+
+const NO_ANSWER: &str = "the database does not answer";
 
 /// A configuration that was checked.
 pub struct Target {
@@ -94,11 +99,14 @@ impl Target {
     /// # Errors
     /// It cannot be reached or refuses the credentials, in words for who made the connection.
     pub async fn test(&self, outbound: &Outbound) -> Result<&'static str, String> {
-        let mut open = self.open(outbound).await?;
+        let open = self.open(outbound).await;
+        let mut open = open.map_err(|failed| match failed {
+            NotAsked::Away(reason) | NotAsked::Refused(reason) => reason,
+        })?;
         let asked = sqlx::query("SELECT 1").execute(&mut open);
         let asked = tokio::time::timeout(PATIENCE, asked).await;
         asked
-            .map_err(|_| "the database does not answer".to_owned())?
+            .map_err(|_| NO_ANSWER.to_owned())?
             .map_err(|error| said(&error))?;
         Ok("the database accepts the credentials")
     }
@@ -106,11 +114,15 @@ impl Target {
     /// Every name is looked up and judged before anything is sent there. The connection goes to the address that was judged;
     /// where the certificate is to be held against the name it goes by name, and then a name that has come to lead elsewhere
     /// finds nobody with its certificate there.
-    async fn open(&self, outbound: &Outbound) -> Result<PgConnection, String> {
+    async fn open(&self, outbound: &Outbound) -> Result<PgConnection, NotAsked> {
         let addresses = outbound.addresses(&self.host).await;
-        let addresses = addresses.map_err(|error| error.to_string())?;
+        let addresses = addresses.map_err(|error| match error.is_transient() {
+            true => NotAsked::Away(error.to_string()),
+            false => NotAsked::Refused(error.to_string()),
+        })?;
         let address = addresses.first().map(IpAddr::to_string);
-        let address = address.ok_or_else(|| format!("'{}' has no address", self.host))?;
+        let address =
+            address.ok_or_else(|| NotAsked::Away(format!("'{}' has no address", self.host)))?;
         let by_name = matches!(self.encryption, PgSslMode::VerifyCa | PgSslMode::VerifyFull);
         let options = PgConnectOptions::new_without_pgpass()
             .host(if by_name { &self.host } else { &address })
@@ -122,27 +134,29 @@ impl Target {
             .application_name("loupe")
             .disable_statement_logging();
         let open = tokio::time::timeout(PATIENCE, PgConnection::connect_with(&options)).await;
-        open.map_err(|_| "the database does not answer".to_owned())?
-            .map_err(|error| said(&error))
+        open.map_err(|_| NotAsked::Away(NO_ANSWER.to_owned()))?
+            .map_err(|error| failed(&error))
     }
 
     /// The rows of each list of values.
     ///
     /// # Errors
-    /// The database cannot be reached.
+    /// The database cannot be reached, goes away meanwhile, or refuses the credentials.
     pub async fn look_up(
         &self,
         outbound: &Outbound,
         lookup: Lookup,
-    ) -> Result<Vec<Result<Vec<Object>, String>>, String> {
+    ) -> Result<Vec<Result<Vec<Object>, String>>, NotAsked> {
         let mut open = self.open(outbound).await?;
         let mut found = Vec::with_capacity(lookup.values.len());
         for values in &lookup.values {
             let asked = self.ask(&mut open, &lookup, values);
             // The database ends a statement by itself; this is for one that does not answer at all.
             match tokio::time::timeout(lookup.timeout + PATIENCE, asked).await {
-                Ok(rows) => found.push(rows),
-                Err(_) => return Err("the database does not answer".to_owned()),
+                Ok(Ok(rows)) => found.push(Ok(rows)),
+                Ok(Err(NotAsked::Refused(reason))) => found.push(Err(reason)),
+                Ok(Err(away)) => return Err(away),
+                Err(_) => return Err(NotAsked::Away(NO_ANSWER.to_owned())),
             }
         }
         // What is not closed with a farewell is closed by the database all the same.
@@ -156,8 +170,8 @@ impl Target {
         open: &mut PgConnection,
         lookup: &Lookup,
         values: &[Value],
-    ) -> Result<Vec<Object>, String> {
-        let told = |error: sqlx::Error| said(&error);
+    ) -> Result<Vec<Object>, NotAsked> {
+        let told = |error: sqlx::Error| failed(&error);
         let mut turn = open
             .begin_with("BEGIN TRANSACTION READ ONLY")
             .await
@@ -202,16 +216,18 @@ impl Target {
 /// Rows as they come, as many bytes of them as are taken.
 async fn read(
     mut rows: futures::stream::BoxStream<'_, std::result::Result<PgRow, sqlx::Error>>,
-) -> Result<Vec<Object>, String> {
+) -> Result<Vec<Object>, NotAsked> {
     use futures::TryStreamExt as _;
     let (mut found, mut bytes) = (Vec::new(), 0);
-    while let Some(row) = rows.try_next().await.map_err(|error| said(&error))? {
-        let text: String = row.try_get(0).map_err(|error| said(&error))?;
+    while let Some(row) = rows.try_next().await.map_err(|error| failed(&error))? {
+        let text: String = row.try_get(0).map_err(|error| failed(&error))?;
         bytes += text.len();
         if bytes > MOST_BYTES {
-            return Err(format!("the rows are larger than {MOST_BYTES} bytes"));
+            let reason = format!("the rows are larger than {MOST_BYTES} bytes");
+            return Err(NotAsked::Refused(reason));
         }
-        found.push(serde_json::from_str(&text).map_err(|error| error.to_string())?);
+        let row = serde_json::from_str(&text);
+        found.push(row.map_err(|error| NotAsked::Refused(error.to_string()))?);
     }
     Ok(found)
 }
@@ -219,6 +235,21 @@ async fn read(
 fn word(value: &Value) -> String {
     let text = value.as_str().map(ToOwned::to_owned);
     text.unwrap_or_else(|| value.to_string())
+}
+
+fn failed(error: &sqlx::Error) -> NotAsked {
+    let is_away = match error.as_database_error() {
+        Some(told) => {
+            let code = told.code().unwrap_or_default();
+            AWAY.iter().any(|class| code.starts_with(class))
+        }
+        // No connection, or one that broke.
+        None => matches!(error, sqlx::Error::Io(_) | sqlx::Error::Protocol(_)),
+    };
+    match is_away {
+        true => NotAsked::Away(said(error)),
+        false => NotAsked::Refused(said(error)),
+    }
 }
 
 /// What the database said, or that it said nothing: the library's own words may hold its address.

@@ -13,9 +13,10 @@ use loupe_wire::{
 
 use super::{
     checking::{Checks, words},
+    editing::change,
     may,
     sight::Sight,
-    writing::{change, save},
+    writing::save,
 };
 use crate::{
     app::App,

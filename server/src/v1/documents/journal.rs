@@ -12,9 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use loupe_engine::store::{CollectionSpec, Document, Reach, Selection, StoreError};
+use loupe_engine::store::{CollectionSpec, Document, StoreError};
 use serde::{Deserialize, Serialize};
 
+use super::applying::put;
 use crate::{
     app::App,
     args,
@@ -56,7 +57,21 @@ pub enum Entry {
 }
 
 impl Entry {
-    fn ids(&self) -> Box<dyn Iterator<Item = &String> + '_> {
+    /// Namespace and collection.
+    pub(super) fn place(&self) -> (&str, &str) {
+        match self {
+            Self::Upsert { collection, .. } => {
+                (&collection.namespace_id, &collection.collection_id)
+            }
+            Self::Delete {
+                namespace_id,
+                collection_id,
+                ..
+            } => (namespace_id, collection_id),
+        }
+    }
+
+    pub(super) fn ids(&self) -> Box<dyn Iterator<Item = &String> + '_> {
         match self {
             Self::Upsert { documents, .. } => {
                 Box::new(documents.iter().map(|one| &one.document_id))
@@ -66,7 +81,7 @@ impl Entry {
     }
 
     /// Leaves out the documents that are not wanted.
-    fn retain(&mut self, mut wanted: impl FnMut(&String) -> bool) {
+    pub(super) fn retain(&mut self, mut wanted: impl FnMut(&String) -> bool) {
         match self {
             Self::Upsert { documents, .. } => documents.retain(|one| wanted(&one.document_id)),
             Self::Delete { document_ids, .. } => document_ids.retain(wanted),
@@ -77,17 +92,10 @@ impl Entry {
 /// Writes the entry in the transaction of its event, whose lock is the organization's: what was written before is there to
 /// be seen, and comes before it whatever the clocks of processes say. Answers its number.
 pub(super) async fn insert(tx: &mut Tx, seq: i64, entry: &Entry, now: i64) -> Result<i64> {
-    let (namespace, collection, operation) = match entry {
-        Entry::Upsert { collection, .. } => (
-            &collection.namespace_id,
-            &collection.collection_id,
-            "upsert",
-        ),
-        Entry::Delete {
-            namespace_id,
-            collection_id,
-            ..
-        } => (namespace_id, collection_id, "delete"),
+    let (namespace, collection) = entry.place();
+    let operation = match entry {
+        Entry::Upsert { .. } => "upsert",
+        Entry::Delete { .. } => "delete",
     };
     let newest = tx.number(NEWEST, args![namespace, collection]).await?;
     let mut seq = seq.max(newest + 1);
@@ -100,40 +108,6 @@ pub(super) async fn insert(tx: &mut Tx, seq: i64, entry: &Entry, now: i64) -> Re
         // Another collection's entry has the number.
         seq += 1;
     }
-}
-
-/// Applies an entry that was just written to the document store. One that is refused for good is taken back: a start would
-/// find it refused again.
-pub(super) async fn apply(app: &App, seq: i64, entry: Entry) -> Result<()> {
-    let applied = put(app, entry).await;
-    if applied.is_ok() || matches!(applied, Err(StoreError::Invalid(_))) {
-        app.journal_applied(seq);
-    }
-    Ok(applied?)
-}
-
-async fn put(app: &App, entry: Entry) -> std::result::Result<(), StoreError> {
-    match entry {
-        Entry::Upsert {
-            collection,
-            documents,
-        } => app.store().upsert(&collection, documents).await?,
-        Entry::Delete {
-            namespace_id,
-            collection_id,
-            document_ids,
-        } => {
-            let reach = Reach {
-                namespace_id,
-                collection_ids: vec![collection_id],
-                principal: None,
-            };
-            app.store()
-                .delete(&reach, Selection::Ids(document_ids))
-                .await?;
-        }
-    }
-    Ok(())
 }
 
 /// How long processes have for what they journalled, in microseconds: they apply it at once.
@@ -201,7 +175,17 @@ async fn replay(app: &App, place: &Place, until: i64) -> Result<()> {
 type Place = (String, String);
 
 /// Number, time, whether the store has it, and the write.
-type Row = (i64, i64, bool, Json<Entry>);
+pub(super) type Row = (i64, i64, bool, Json<Entry>);
+
+/// What a collection's journal has behind an entry, in its order.
+pub(super) async fn behind(
+    app: &App,
+    (namespace_id, collection_id): (&str, &str),
+    seq: i64,
+) -> Result<Vec<Row>> {
+    let args = args![namespace_id, collection_id, seq];
+    app.db().all(BEHIND, args).await
+}
 
 /// What was left of one collection, being applied in its order.
 struct Replay<'r> {
@@ -252,8 +236,7 @@ impl<'r> Replay<'r> {
     }
 
     async fn behind(&self, seq: i64) -> Result<Vec<Row>> {
-        let args = args![&self.place.0, &self.place.1, seq];
-        self.app.db().all(BEHIND, args).await
+        behind(self.app, (&self.place.0, &self.place.1), seq).await
     }
 
     /// Writes what was left, but of no document of which the store has a newer write, or will have it from its own process.

@@ -2,8 +2,10 @@
 
 mod answers;
 mod anywhere;
+mod applying;
 mod bulk;
 mod checking;
+mod editing;
 mod expand;
 mod figures;
 mod files;
@@ -25,6 +27,7 @@ mod writing;
 pub use answers::{One, show};
 pub use bulk::update_many;
 pub use checking::{hold_back, is_own, refused};
+pub use editing::{patch, replace};
 pub use expand::{ROOT, expand};
 pub use files::{addresses, is_told};
 pub use journal::{reapply, recover, settle, settle_all, trim};
@@ -35,7 +38,7 @@ pub use sharing::set_acl;
 pub use sight::{Sight, everywhere, of_patterns, open};
 pub use upserting::{checked, find_sent, upsert};
 pub use view::{Shape, VectorNames, presign, view};
-pub use writing::{create, delete, keywords, patch, replace};
+pub use writing::{create, delete, keywords};
 
 use std::sync::Arc;
 

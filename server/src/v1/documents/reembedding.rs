@@ -8,13 +8,16 @@ use loupe_engine::{
     store::{CollectionSpec, Document, ListQuery, Reach, WithVectors},
 };
 use loupe_wire::{
-    CollectionResponse, Object, StoredTextReembedRequest, TaskType, TriggerCollectionResponse,
-    Value,
+    CollectionResponse, StoredTextReembedRequest, TaskType, TriggerCollectionResponse, Value,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{journal::Entry, settle, writing};
+use super::{
+    journal::Entry,
+    settle,
+    writing::{self, Beside, CHANGED},
+};
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
@@ -23,6 +26,7 @@ use crate::{
     limits::quota,
     v1::{
         collections::{self, COLLECTIONS, lifecycle},
+        events,
         tasks::{self, NewTask},
     },
 };
@@ -35,6 +39,9 @@ const SPOKEN: &str = "transcription_embedding";
 
 /// Documents whose texts are embedded at once.
 const PAGE: usize = 64;
+
+/// How often documents are embedded that somebody changes all the while.
+const TRIES: usize = 5;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Work {
@@ -240,22 +247,50 @@ impl<'a> Pass<'a> {
     }
 
     async fn some(&self, ids: &[String], done: &mut Done) -> Result<()> {
-        let app = self.app;
-        settle(app, &self.scope.namespace_id, &self.work.collection_id).await?;
-        let vectors = WithVectors::Yes;
-        let found = app.store().get(&self.reach, ids, vectors).await?;
-        let todo: Vec<(String, String)> = found
-            .iter()
-            .filter_map(|one| Some((one.document_id.clone(), self.text(one)?)))
-            .collect();
+        let todo = self.texts(ids).await?;
         done.documents += todo.len();
-        if !todo.is_empty() && !self.work.dry_run {
-            let texts = todo.iter().map(|(_, text)| text.clone()).collect();
-            let vectors = self.embed(texts).await?;
-            done.embedded += self.write(todo, vectors).await?;
+        if !self.work.dry_run {
+            done.embedded += self.renew(todo).await?;
         }
         let told = json!({ "documents": done.documents, "embedded": done.embedded });
-        tasks::note(app, self.claim, "progress", told).await
+        tasks::note(self.app, self.claim, "progress", told).await
+    }
+
+    /// Documents as they are now: what was journalled of them is in the store.
+    async fn read(&self, ids: &[String]) -> Result<Vec<Document>> {
+        let app = self.app;
+        settle(app, &self.scope.namespace_id, &self.work.collection_id).await?;
+        let found = app.store().get(&self.reach, ids, WithVectors::Yes).await?;
+        Ok(found)
+    }
+
+    /// Those of these documents that are to be embedded, with their texts.
+    async fn texts(&self, ids: &[String]) -> Result<Vec<(String, String)>> {
+        let found = self.read(ids).await?;
+        let texts = found
+            .iter()
+            .filter_map(|one| Some((one.document_id.clone(), self.text(one)?)));
+        Ok(texts.collect())
+    }
+
+    /// Embeds texts; those of documents that are changed meanwhile again, as they are then. Answers how many documents have new
+    /// vectors.
+    async fn renew(&self, mut todo: Vec<(String, String)>) -> Result<usize> {
+        let mut embedded = 0;
+        for _ in 0..TRIES {
+            if todo.is_empty() {
+                break;
+            }
+            let texts = todo.iter().map(|(_, text)| text.clone()).collect();
+            let vectors = self.embed(texts).await?;
+            let (written, changed) = self.write(todo, vectors).await?;
+            embedded += written;
+            todo = match changed.is_empty() {
+                true => Vec::new(),
+                false => self.texts(&changed).await?,
+            };
+        }
+        Ok(embedded)
     }
 
     /// The text of a document that is to be embedded.
@@ -311,12 +346,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Gives documents their vectors, unless they say something else by now; answers how many.
+    /// Gives documents their vectors, unless they say something else by now; answers how many, and which were changed meanwhile.
     async fn write(
         &self,
         todo: Vec<(String, String)>,
         vectors: Vec<Option<Vec<f32>>>,
-    ) -> Result<usize> {
+    ) -> Result<(usize, Vec<String>)> {
         let app = self.app;
         let made = todo.into_iter().zip(vectors);
         let mut made: BTreeMap<String, (String, Vec<f32>)> = made
@@ -324,9 +359,9 @@ impl<'a> Pass<'a> {
             .collect();
         let ids: Vec<String> = made.keys().cloned().collect();
         // Embedding takes its time: what callers wrote meanwhile must not be written over.
-        settle(app, &self.scope.namespace_id, &self.work.collection_id).await?;
-        let vectors = WithVectors::Yes;
-        let mut documents = app.store().get(&self.reach, &ids, vectors).await?;
+        let since = events::newest(app.db(), &self.scope.caller.org_id).await?;
+        let mut documents = self.read(&ids).await?;
+        let mut changed = Vec::new();
         documents.retain_mut(|one| match made.remove(&one.document_id) {
             Some((text, vector))
                 if self.params.stored_text(&one.payload).as_ref() == Some(&text) =>
@@ -334,14 +369,28 @@ impl<'a> Pass<'a> {
                 one.vectors.insert(self.index.name.clone(), vector);
                 true
             }
-            _ => false,
+            _ => {
+                changed.push(one.document_id.clone());
+                false
+            }
         });
         if documents.is_empty() {
-            return Ok(0);
+            return Ok((0, changed));
         }
         if !jobs::is_held(app.db(), self.claim).await? {
             return Err(ApiError::conflict("", "the lease of this task was lost"));
         }
+        let written = self.keep(documents, since, &mut changed).await?;
+        Ok((written, changed))
+    }
+
+    /// Writes documents as they were read after an event, and notes those that are not so any more; answers how many were written.
+    async fn keep(
+        &self,
+        documents: Vec<Document>,
+        since: i64,
+        changed: &mut Vec<String>,
+    ) -> Result<usize> {
         let ids: Vec<String> = documents
             .iter()
             .map(|one| one.document_id.clone())
@@ -355,7 +404,21 @@ impl<'a> Pass<'a> {
             documents,
         };
         let told = [(kind, ids.as_slice())];
-        writing::write(app, self.scope, entry, &told, Object::new()).await?;
-        Ok(ids.len())
+        let beside = Beside {
+            since: Some(since),
+            ..Beside::default()
+        };
+        match writing::write_with(self.app, self.scope, entry, &told, beside).await {
+            Ok(behind) => {
+                let written = ids.len() - behind.len();
+                changed.extend(behind);
+                Ok(written)
+            }
+            Err(error) if error.has_code(CHANGED) => {
+                changed.extend(ids);
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

@@ -4,7 +4,10 @@ use loupe_engine::store::{Document, WithVectors};
 use loupe_wire::{NamespaceOperation, UpdateDocumentACLRequest, Value};
 use serde_json::json;
 
-use super::{noted::Noted, writing::save_noted};
+use super::{
+    noted::Noted,
+    writing::{Beside, save_with},
+};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -50,6 +53,10 @@ pub async fn set_acl(
         internal["_acl"] = acl;
         internal["updated_at"] = clock::time(app.clock().micros()).to_rfc3339().into();
     }
-    save_noted(app, scope, &collection, vec![document.clone()], noted).await?;
+    let beside = Beside {
+        noted,
+        ..Beside::default()
+    };
+    save_with(app, scope, &collection, vec![document.clone()], beside).await?;
     Ok(document)
 }

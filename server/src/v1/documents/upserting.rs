@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use loupe_engine::store::{CollectionSpec, Document, WithVectors, layout};
 use loupe_wire::{
     BYODocument, BYOUpsertRequest, BYOUpsertResponse, CollectionResponse, NamespaceOperation,
-    Object, Value, WriteConsistency,
+    Value, WriteConsistency,
 };
 use sha2::{Digest, Sha256};
 
@@ -320,7 +320,7 @@ async fn keep(
         (created, outcome.created.as_slice()),
         (changed, outcome.changed.as_slice()),
     ];
-    write(app, scope, entry, &told, Object::new()).await?;
+    write(app, scope, entry, &told).await?;
     taxonomies::keep(app, &caller.org_id, copies).await
 }
 

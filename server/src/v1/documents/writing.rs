@@ -1,11 +1,13 @@
 //! Writing documents: journalled, applied, told of.
 
+use std::collections::HashSet;
+
 use loupe_engine::store::{CollectionSpec, Document, WithVectors};
 use loupe_wire::{CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object, Value};
 use serde_json::json;
 
 use super::{
-    checking, files,
+    applying, checking,
     journal::{self, Entry},
     may,
     noted::Noted,
@@ -45,44 +47,56 @@ const LINEAGE: [&str; 5] = [
     "source_collection_id",
 ];
 
+/// The code of what is refused because somebody changed it meanwhile.
+pub(super) const CHANGED: &str = "document_changed";
+
+/// What a write comes with.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// Who could see documents that are gone.
+    pub readers: Object,
+    /// Files that they leave behind.
+    pub left: Vec<Left>,
+    /// What the audit log is told.
+    pub noted: Option<Noted>,
+    /// The documents are as they were read after this event, and others may write them too.
+    pub since: Option<i64>,
+}
+
 /// Journals and applies one write, and tells of it: each kind of event names its documents.
 pub(super) async fn write(
     app: &App,
     scope: &Scope<impl Level>,
     entry: Entry,
     told: &[(&'static str, &[String])],
-    readers: Object,
 ) -> Result<()> {
-    write_and_leave(app, scope, entry, told, readers, Vec::new(), None).await
+    let beside = Beside::default();
+    write_with(app, scope, entry, told, beside).await.map(drop)
 }
 
-/// The same for documents that are removed and leave files behind, or whose change the audit log is told of.
-async fn write_and_leave(
+/// The same with what comes beside it; answers the documents that somebody else has written behind it already.
+///
+/// # Errors
+/// As [`write`]; [`CHANGED`] where a document is not as it was read.
+pub(super) async fn write_with(
     app: &App,
     scope: &Scope<impl Level>,
     entry: Entry,
     told: &[(&'static str, &[String])],
-    readers: Object,
-    left: Vec<Left>,
-    noted: Option<Noted>,
-) -> Result<()> {
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
-        scope.namespace_id.clone(),
-        app.clock().micros(),
-    );
-    let collection_id = match &entry {
-        Entry::Upsert { collection, .. } => collection.collection_id.clone(),
-        Entry::Delete { collection_id, .. } => collection_id.clone(),
-    };
+    beside: Beside,
+) -> Result<HashSet<String>> {
+    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let now = app.clock().micros();
+    let collection_id = entry.place().1.to_owned();
     let place = (namespace_id.as_str(), collection_id.as_str());
-    let events = told_events(place, told, &readers);
+    let events = told_events(place, told, &beside.readers);
     let deleted = match &entry {
         Entry::Delete { document_ids, .. } => document_ids.clone(),
         Entry::Upsert { .. } => Vec::new(),
     };
     let removed = (!deleted.is_empty()).then(|| Noted::removed(&collection_id, &deleted));
-    let noted = noted.or(removed);
+    let noted = beside.noted.or(removed);
+    let (since, left) = (beside.since, beside.left);
     let (caller, gone) = (scope.caller.clone(), deleted.clone());
     let least = app.next_journal_seq();
     let (journalled, written) = (entry.clone(), collection_id.clone());
@@ -90,6 +104,7 @@ async fn write_and_leave(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                let own = events.len();
                 for (kind, payload) in events {
                     push_event(tx, &org_id, &namespace_id, kind, payload, now).await?;
                 }
@@ -98,6 +113,11 @@ async fn write_and_leave(
                 let table = &collections::COLLECTIONS;
                 let found = table.find_in(tx, &namespace_id, &written).await?;
                 collections::lifecycle::check_active(&found)?;
+                if let Some(since) = since {
+                    let mut told = events::since(tx, &org_id, &namespace_id, since).await?;
+                    told.truncate(told.len().saturating_sub(own));
+                    check_untold(&told, &journalled)?;
+                }
                 let seq = journal::insert(tx, least, &journalled, now).await?;
                 if let Some(noted) = noted {
                     audit::record(tx, &caller, noted.change(), now).await?;
@@ -108,12 +128,29 @@ async fn write_and_leave(
             })
         })
         .await?;
-    journal::apply(app, seq, entry).await?;
+    let behind = applying::apply(app, seq, entry, since.is_some()).await?;
     if annotated > 0
         && let Err(error) = signal::forget_documents(app, &scope.namespace_id, &deleted).await
     {
         // They were noted, and go later.
         tracing::warn!(%error, collection_id, "annotations of removed documents are still mirrored");
+    }
+    Ok(behind)
+}
+
+/// Refuses an entry with documents that events tell of.
+fn check_untold(told: &[Object], entry: &Entry) -> Result<()> {
+    let named: HashSet<&str> = told
+        .iter()
+        .flat_map(|payload| {
+            let many = payload.get("document_ids").and_then(Value::as_array);
+            many.into_iter().flatten().chain(payload.get("document_id"))
+        })
+        .filter_map(Value::as_str)
+        .collect();
+    if entry.ids().any(|id| named.contains(id.as_str())) {
+        let message = "a document was changed meanwhile: read it and try again";
+        return Err(ApiError::conflict(CHANGED, message));
     }
     Ok(())
 }
@@ -197,7 +234,7 @@ pub async fn create(
         documents: vec![document.clone()],
     };
     let told = [("document.created", ids.as_slice())];
-    write(app, scope, entry, &told, Object::new()).await?;
+    write(app, scope, entry, &told).await?;
     taxonomies::keep(app, &caller.org_id, copies).await?;
     Ok(document)
 }
@@ -280,7 +317,7 @@ fn lineage(request: &DocumentCreateRequest, sent: &Value) -> Value {
 }
 
 /// Refuses an id in a body that is not the one of the address. What was read may be sent back whole.
-fn check_id(sent: &Object, member: &str, own: &[&str]) -> Result<()> {
+pub(super) fn check_id(sent: &Object, member: &str, own: &[&str]) -> Result<()> {
     let Some(id) = sent.get(member).filter(|id| !id.is_null()) else {
         return Ok(());
     };
@@ -291,38 +328,22 @@ fn check_id(sent: &Object, member: &str, own: &[&str]) -> Result<()> {
     Err(Violation::body(&[member], "immutable_field", msg, id.clone()).into())
 }
 
-/// Puts user fields over a document; `replace` drops the ones not named. System fields and vectors stay.
-pub(super) fn change(document: &mut Document, mut fields: Object, replace: bool, at: &str) {
-    fields.retain(|name, sent| !files::is_told(document, name, sent));
-    if replace {
-        document.payload.retain(|name, _| name == "_internal");
-    }
-    for (name, value) in fields {
-        if !SYSTEM.contains(&name.as_str()) {
-            document.payload.insert(name, value);
-        }
-    }
-    if let Some(internal) = document.payload.get_mut("_internal") {
-        internal["updated_at"] = at.into();
-    }
-}
-
 pub(super) async fn save(
     app: &App,
     scope: &Scope<impl Level>,
     collection: &CollectionResponse,
     documents: Vec<Document>,
 ) -> Result<()> {
-    save_noted(app, scope, collection, documents, None).await
+    save_with(app, scope, collection, documents, Beside::default()).await
 }
 
-/// The same; the audit log is told of it.
-pub(super) async fn save_noted(
+/// The same with what comes beside it.
+pub(super) async fn save_with(
     app: &App,
     scope: &Scope<impl Level>,
     collection: &CollectionResponse,
     mut documents: Vec<Document>,
-    noted: Option<Noted>,
+    beside: Beside,
 ) -> Result<()> {
     // A document that was read comes without the text that keyword search reads.
     for document in &mut documents {
@@ -342,84 +363,8 @@ pub(super) async fn save_noted(
         documents,
     };
     let told = [(kind, ids.as_slice())];
-    write_and_leave(app, scope, entry, &told, Object::new(), Vec::new(), noted).await
-}
-
-async fn edit(
-    app: &App,
-    scope: &Scope<Write>,
-    collection: &str,
-    document_id: &str,
-    fields: Object,
-    replace: bool,
-) -> Result<Document> {
-    let operation = NamespaceOperation::WriteData;
-    let (collection, mut document) = super::find(
-        app,
-        scope,
-        collection,
-        document_id,
-        operation,
-        WithVectors::Yes,
-    )
-    .await?;
-    check_id(&fields, "document_id", &[document.document_id.as_str()])?;
-    let own = [collection.id.as_str(), collection.name.as_str()];
-    check_id(&fields, "collection_id", &own)?;
-    change(
-        &mut document,
-        fields,
-        replace,
-        &app.clock().now().to_rfc3339(),
-    );
-    let document = checking::admit(&collection, document).await?;
-    save(app, scope, &collection, vec![document.clone()]).await?;
-    Ok(document)
-}
-
-fn with_metadata(mut fields: Object, metadata: Option<Object>) -> Object {
-    if let Some(metadata) = metadata {
-        fields.insert("metadata".into(), Value::Object(metadata));
-    }
-    fields
-}
-
-/// Sets the members sent, keeps the others.
-pub async fn patch(
-    app: &App,
-    scope: &Scope<Write>,
-    collection: &str,
-    document_id: &str,
-    request: loupe_wire::DocumentPatchRequest,
-) -> Result<Document> {
-    edit(
-        app,
-        scope,
-        collection,
-        document_id,
-        with_metadata(request.extra, request.metadata),
-        false,
-    )
-    .await
-}
-
-/// Replaces every user field.
-pub async fn replace(
-    app: &App,
-    scope: &Scope<Write>,
-    collection: &str,
-    document_id: &str,
-    request: loupe_wire::DocumentReplaceRequest,
-) -> Result<Document> {
-    edit(
-        app,
-        scope,
-        collection,
-        document_id,
-        with_metadata(request.extra, request.metadata),
-        true,
-    )
-    .await
+    let written = write_with(app, scope, entry, &told, beside).await;
+    written.map(drop)
 }
 
 pub async fn delete(
@@ -492,5 +437,11 @@ async fn remove(
         collection_id,
         document_ids: ids.clone(),
     };
-    write_and_leave(app, scope, entry, &[(kind, &ids)], readers, left, None).await
+    let beside = Beside {
+        readers,
+        left,
+        ..Beside::default()
+    };
+    let written = write_with(app, scope, entry, &[(kind, &ids)], beside).await;
+    written.map(drop)
 }

@@ -10,7 +10,7 @@ use loupe_wire::Object;
 pub use own::READERS;
 pub use reader::Reader;
 pub use routes::{router, told};
-pub use store::{EventRow, list};
+pub use store::{EventRow, list, newest, since};
 
 use crate::{app::App, db::Tx, error::Result};
 

@@ -11,6 +11,8 @@ crate::sql! {
     const BUMP = "UPDATE organizations SET event_seq = event_seq + 1 WHERE org_id = $1 RETURNING event_seq";
     const INSERT = "INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at, trace_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     const LIST = "SELECT seq, namespace_id, event_type, operation, payload, created_at, trace_id FROM events WHERE org_id = $1 AND seq > $2 AND ($3 = '' OR namespace_id = $3) AND ($4 = '' OR event_type = $4) ORDER BY seq LIMIT $5";
+    const NEWEST = "SELECT event_seq FROM organizations WHERE org_id = $1";
+    const SINCE = "SELECT payload FROM events WHERE org_id = $1 AND seq > $2 AND namespace_id = $3 ORDER BY seq";
     // Of every organization: the clock is one. Numbers are counted with the organization, so none is given twice.
     const SWEEP = "DELETE FROM events WHERE (org_id, seq) IN (SELECT org_id, seq FROM events WHERE created_at < $1 ORDER BY created_at LIMIT $2)";
 }
@@ -61,6 +63,19 @@ pub async fn list(
     }
     db.all(LIST, args![org_id, after, namespace, kind, limit])
         .await
+}
+
+/// The number of the newest event in the organization's feed.
+pub async fn newest(db: &Db, org_id: &str) -> Result<i64> {
+    db.number(NEWEST, args![org_id]).await
+}
+
+/// What events of a namespace after `seq` tell, oldest first. Behind an event of its own a transaction finds all there will be
+/// before that one.
+pub async fn since(tx: &mut Tx, org_id: &str, namespace_id: &str, seq: i64) -> Result<Vec<Object>> {
+    let args = args![org_id, seq, namespace_id];
+    let rows: Vec<(Json<Object>,)> = tx.all(SINCE, args).await?;
+    Ok(rows.into_iter().map(|(payload,)| payload.0).collect())
 }
 
 /// Forgets so many events of before a moment; how many there were.

@@ -282,6 +282,7 @@ impl Clone {
         for bucket in &self.buckets {
             let id = bucket.bucket_id.as_deref().unwrap_or_default();
             quota::check(tx, &caller.org_id, Resource::Buckets).await?;
+            destinations::check_copied(tx, (caller, namespace_id), bucket).await?;
             let owner = (caller.org_id.as_str(), namespace_id);
             let bucket = &destinations::settled(tx, owner, bucket.clone(), now).await?;
             BUCKETS

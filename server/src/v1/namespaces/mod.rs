@@ -47,7 +47,7 @@ pub async fn exists(app: &App, caller: &Caller, namespace_id: &str) -> Result<bo
             .find(app.db(), &caller.org_id, namespace_id)
             .await
         {
-            Ok(record) if record.id == namespace_id => app.namespaces.insert(pair, ()).await,
+            Ok(record) if record.id == namespace_id => app.namespaces.insert(pair, ()),
             Ok(_) => return Ok(false),
             Err(error) if error.is_not_found() => return Ok(false),
             Err(error) => return Err(error),
@@ -327,7 +327,7 @@ async fn remove(
 
 /// What a process does once a namespace is out of reach.
 async fn removed(app: &App, org_id: &str, id: String) {
-    app.namespaces.invalidate(&(org_id.to_owned(), id)).await;
+    app.namespaces.invalidate(&(org_id.to_owned(), id));
     app.work.notify_one();
 }
 

@@ -53,7 +53,7 @@ impl Open {
         requests: Vec<PublicInteractionRequest>,
     ) -> Result<Vec<InteractionResponse>> {
         let page = &self.published.public_id;
-        limits::page::take_beacons(app, page, front::address(), requests.len()).await?;
+        limits::page::take_beacons(app, page, front::address(), requests.len())?;
         let origin = Origin {
             namespace_id: self.scope.namespace_id.clone(),
             public_id: page.clone(),

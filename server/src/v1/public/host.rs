@@ -280,9 +280,7 @@ impl Host for PageHost {
     }
 
     async fn listed(&self) -> Result<Vec<Listed>, HostError> {
-        limits::page::take_map(&self.0, front::address())
-            .await
-            .map_err(failed)?;
+        limits::page::take_map(&self.0, front::address()).map_err(failed)?;
         let names = publishing::open_names(self.0.db()).await.map_err(failed)?;
         let listed = |(public_name, updated_at)| Listed {
             public_name,

@@ -190,7 +190,7 @@ impl Open {
     ) -> Result<(PublicExecuteResponse, Answered)> {
         // What a page looks up beside an item was let in with the item.
         if !ask.unnoted {
-            self.take(app).await?;
+            self.take(app)?;
         }
         self.check_filters(ask.filters.as_ref())?;
         ask.expand.clear();
@@ -257,7 +257,7 @@ impl Open {
             let found = TAXONOMIES.known(app.db(), &self.scope.namespace_id, &named);
             match found.await {
                 Ok(found) if found.id == taxonomy_id => {
-                    self.take(app).await?;
+                    self.take(app)?;
                     // It reads as much as a search, and takes its turn and its share of the budget as one.
                     quota::check_spend(app, self.org_id()).await?;
                     let _turn = app.turns.take().await?;
@@ -272,9 +272,9 @@ impl Open {
     }
 
     /// Takes one search of the page's limit and of the visitor's.
-    async fn take(&self, app: &App) -> Result<()> {
+    fn take(&self, app: &App) -> Result<()> {
         let limit = &self.published.rate_limit_config;
-        limits::page::take_page(app, &self.published.public_id, limit, front::address()).await
+        limits::page::take_page(app, &self.published.public_id, limit, front::address())
     }
 
     /// A condition on a field tells what is in it: visitors may ask about what they are shown.
@@ -336,7 +336,7 @@ impl Open {
     /// # Errors
     /// The page's limit; the document store fails.
     pub async fn item(&self, app: &App, document_id: &str) -> Result<Option<Item>> {
-        self.take(app).await?;
+        self.take(app)?;
         let ids = &self.retriever.collection_ids;
         let collections = collections::searched(app, &self.scope.namespace_id, ids).await?;
         let here = collections

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use loupe_engine::stage::{Act, ranks_of};
 use loupe_wire::{InteractionResponse, Object, Value};
-use moka::future::Cache;
+use moka::sync::Cache;
 
 use super::store;
 use crate::{app::App, error::Result};
@@ -42,7 +42,7 @@ pub async fn acts(app: &App, namespace_id: &str, retriever_id: &str) -> Result<A
     let now = app.clock().micros();
     let minute = now.div_euclid(SECONDS * 1_000_000);
     let key = (namespace_id.to_owned(), retriever_id.to_owned(), minute);
-    if let Some(known) = app.acts.0.get(&key).await {
+    if let Some(known) = app.acts.0.get(&key) {
         return Ok(known);
     }
     let rows = store::acts(app.db(), namespace_id, retriever_id, MOST).await?;
@@ -51,7 +51,7 @@ pub async fn acts(app: &App, namespace_id: &str, retriever_id: &str) -> Result<A
         .flat_map(|(interaction, execution)| read(&interaction, &execution, now))
         .collect();
     let acts = Arc::new(acts);
-    app.acts.0.insert(key, acts.clone()).await;
+    app.acts.0.insert(key, acts.clone());
     Ok(acts)
 }
 

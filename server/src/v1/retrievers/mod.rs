@@ -345,7 +345,7 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
             })
         })
         .await?;
-    api_keys::forget(app, &hashes).await;
+    api_keys::forget(app, &hashes);
     Ok(())
 }
 

@@ -148,7 +148,7 @@ pub async fn update(
             })
         })
         .await?;
-    api_keys::forget(app, &hashes).await;
+    api_keys::forget(app, &hashes);
     with_last_use(app, user).await
 }
 
@@ -185,6 +185,6 @@ pub async fn delete(app: &App, caller: &Caller, email: &str) -> Result<()> {
             })
         })
         .await?;
-    api_keys::forget(app, &hashes).await;
+    api_keys::forget(app, &hashes);
     Ok(())
 }

@@ -41,7 +41,7 @@ pub async fn run(
     (org_id, of, name): (&str, &str, &str),
     trials: Vec<Trial>,
 ) -> Result<ChannelTestResponse> {
-    page::take_trial(app, of).await?;
+    page::take_trial(app, of)?;
     let body = body(app, org_id, name);
     let results: Vec<ChannelTestResult> = stream::iter(trials)
         .map(|trial| attempt(app, trial, body.clone()))

@@ -141,6 +141,33 @@ both! {
         assert_eq!((&others["enabled"], &others["created_at"]), (&json!(true), &others["updated_at"]));
     }
 
+    async fn a_change_brings_no_namespace_back_that_is_removed_meanwhile(server) {
+        let kept = server.namespace("kept").await;
+        let selected = |ids: &[&str]| json!({"mode": "selected", "namespace_ids": ids});
+        let made = server.call("POST", ALERTS, json!({
+            "name": "some", "source": "system", "system_condition": {"type": "collection_empty"}, "execution_mode": "on_demand",
+            "namespace_selector": selected(&[&kept]), "notification_config": {"channels": [{"channel_type": "email", "config": {}}]},
+        })).await.ok();
+        let some = format!("{ALERTS}/{}", id(&made));
+        for round in 0..10 {
+            let gone = server.namespace(&format!("gone{round}")).await;
+            let both = json!({"namespace_selector": selected(&[&kept, &gone])});
+            server.call("PATCH", &some, both.clone()).await.ok();
+            let path = format!("/v1/namespaces/{gone}");
+            let (again, told, removed) = tokio::join!(
+                server.call("PATCH", &some, both),
+                server.call("PATCH", &some, json!({"description": format!("round {round}")})),
+                server.call("DELETE", &path, Value::Null),
+            );
+            assert!([200, 404].contains(&again.status), "{:#}", again.body);
+            told.ok();
+            removed.ok();
+            let left = get(&server, &some).await;
+            assert_eq!(left["namespace_selector"]["namespace_ids"], json!([kept]), "{round}");
+            assert_eq!(left["description"], json!(format!("round {round}")));
+        }
+    }
+
     async fn a_trigger_evaluates_an_alert_of_the_organization(server) {
         let (namespace, _) = retriever(&server, "clocked").await;
         let path = empty_somewhere(&server).await;

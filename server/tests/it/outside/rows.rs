@@ -177,6 +177,34 @@ impl Beside {
         );
     }
 
+    /// A database that is away is not the caller's fault: the same search may go better later.
+    async fn one_that_is_away_may_come_back(&self) {
+        let free = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let config = json!({"host": "127.0.0.2", "port": port, "database": "x", "credentials": {"username": "u", "password": "p"}});
+        let body = json!({"name": "away", "provider_type": "postgresql", "test_before_save": false, "provider_config": config});
+        self.server
+            .call("POST", "/v1/organizations/connections", body)
+            .await
+            .ok();
+        let lookup = json!({"connection_id": "away", "query": "SELECT 1"});
+        let one = retriever(
+            &self.server,
+            &self.namespace,
+            &self.films,
+            vec![sorted(), stage("sql_lookup", lookup)],
+        )
+        .await;
+        let path = format!("/v1/retrievers/{one}/execute");
+        let away = self
+            .server
+            .call_in(&self.namespace, "POST", &path, json!({"inputs": {}}))
+            .await
+            .error(503, "ServiceUnavailableError");
+        assert!(away.to_string().contains("cannot be reached"), "{away:#}");
+    }
+
     /// No connection of the organization, no retriever.
     async fn a_connection_is_the_organizations(&self) {
         let (films, table) = (&self.films, &self.table);
@@ -196,6 +224,7 @@ async fn rows_of_a_database_are_looked_up_and_never_written() {
     beside.values_are_no_statements().await;
     beside.what_writes_or_dawdles_is_refused().await;
     beside.rows_are_documents().await;
+    beside.one_that_is_away_may_come_back().await;
     beside.a_connection_is_the_organizations().await;
 }
 

@@ -16,7 +16,6 @@ use super::{Look, collections::Meant};
 use crate::{
     error::Result,
     v1::{
-        alerts::store,
         documents,
         events::{self, EventRow},
     },
@@ -76,7 +75,7 @@ pub(super) async fn since(
     since: i64,
     mut quiet: Vec<(Meant, i64)>,
 ) -> Result<Vec<(Meant, i64)>> {
-    let newest = store::newest_event(look.app.db(), look.org_id).await?;
+    let newest = events::newest(look.app.db(), look.org_id).await?;
     let remembered = remembered(look, newest, &quiet);
     let from = remembered.values().map(|memory| memory.seq).min();
     let news = match from {
