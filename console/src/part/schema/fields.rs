@@ -248,6 +248,9 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
             None => lines.push((kind.to_owned(), vec![check])),
         }
     }
+    if lines.is_empty() {
+        return view! { <span class="hint">"There is none to choose yet."</span> }.into_any();
+    }
     let lines = lines.into_iter().map(|(kind, checks)| {
         let label = text::words(&kind);
         view! { <div class="several" role="group" aria-label=label><span class="muted" aria-hidden="true">{text::words(&kind)}</span><div class="row">{checks}</div></div> }.into_any()
