@@ -1,12 +1,13 @@
 //! Errors and their one translation to status codes and envelopes. No other file knows status codes.
 
 use axum::{
-    Json,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use loupe_wire::{ErrorDetail, ErrorResponse, Object, Value};
 use serde::Serialize;
+
+use crate::json::Json;
 
 pub type Result<T, E = ApiError> = std::result::Result<T, E>;
 

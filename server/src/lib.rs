@@ -25,6 +25,7 @@ pub mod hosting;
 pub mod id;
 pub mod idempotency;
 pub mod jobs;
+pub mod json;
 pub mod limits;
 pub mod list;
 pub mod mail;

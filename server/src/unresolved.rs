@@ -6,7 +6,6 @@
 use std::sync::{Arc, OnceLock};
 
 use axum::{
-    Json,
     body::{Body, to_bytes},
     extract::{Query, Request},
     http::{HeaderName, HeaderValue, StatusCode, Uri, header},
@@ -29,6 +28,7 @@ use serde_json::json;
 
 use crate::{
     error::{ApiError, Result},
+    json::Json,
     list::{self, ListParams, ListQuery},
 };
 

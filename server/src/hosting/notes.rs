@@ -1,7 +1,6 @@
 //! What the pages of an app tell of their visits, at its own host: also a page whose policy lets it connect to nothing else.
 
 use axum::{
-    Json,
     extract::{FromRequest, Request},
     http::{HeaderValue, Method, header},
     response::{IntoResponse, Response},
@@ -14,6 +13,7 @@ use crate::{
     app::App,
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     v1::apps::keep_interaction,
 };
 

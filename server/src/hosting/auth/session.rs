@@ -1,7 +1,6 @@
 //! Sessions: an opaque cookie of this host alone, new at every sign-in, over after a week without a visit or a month.
 
 use axum::{
-    Json,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -18,6 +17,7 @@ use crate::{
     error::{ApiError, Result},
     hosting::{Site, is_secure},
     id,
+    json::Json,
     limits::tries,
     v1::{apps, audit},
 };

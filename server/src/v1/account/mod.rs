@@ -1,6 +1,6 @@
 //! Who the key is.
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use loupe_wire::{MeKeyInfo, MeResponse};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -9,6 +9,7 @@ use crate::{
     app::App,
     auth::{Org, Read},
     error::Result,
+    json::Json,
     limits,
     openapi::routes,
 };

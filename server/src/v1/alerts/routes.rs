@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     AlertExecutionListResponse, AlertExecutionResult, AlertResponse, ChannelTestResponse,
     CreateAlertRequest, GenericDeleteResponse, ListAlertsRequest, ListAlertsResponse,
@@ -15,6 +12,7 @@ use crate::{
     auth::{Admin, Delete, Org, Read, Scope, Write},
     body::Body,
     error::Result,
+    json::Json,
     list::{ListParams, ListQuery},
     openapi::routes,
 };

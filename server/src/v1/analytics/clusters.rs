@@ -1,9 +1,6 @@
 //! How the executions of a cluster went.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     ClusterExecutionMetric, ClusterExecutionResult, ClusterFailureAnalysisResponse,
     ClusterRunStatus, ExecutionHistoryResponse, FailureMetric,
@@ -18,6 +15,7 @@ use crate::{
     auth::{Read, Scope},
     error::Result,
     figures::{Sorted, count, ratio},
+    json::Json,
     list::{Params, within},
     openapi::routes,
     v1::{clusters, tasks::name_of},

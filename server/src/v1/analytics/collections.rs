@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     CollectionFailureAnalysisResponse, CollectionOverviewResponse, CollectionResponse,
     DateTruncUnit, ErrorMetrics, ExtractorMetrics, ExtractorPerformanceResponse, GrowthMetric,
@@ -29,6 +26,7 @@ use crate::{
     clock,
     error::Result,
     figures::{Sorted, count, ratio},
+    json::Json,
     list::Params,
     openapi::routes,
     v1::{clusters::CLUSTERS, collections},

@@ -1,6 +1,6 @@
 //! What is asked of a namespace, and what fails in it.
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use indexmap::IndexMap;
 use loupe_wire::{
     CompoundIndexResponse, FieldPerformanceResponse, IndexRecommendationsResponse,
@@ -23,6 +23,7 @@ use crate::{
     auth::{Read, Scope},
     error::Result,
     figures::count,
+    json::Json,
     list::{Params, within},
     openapi::routes,
 };

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use indexmap::IndexMap;
 use loupe_wire::{
     CachePerformanceResponse, DateTruncUnit, InteractionTuningResponse, InteractionType,
@@ -29,6 +26,7 @@ use crate::{
     clock,
     error::{Result, Violation},
     figures::{Sorted, count, ratio},
+    json::Json,
     list::{Params, within},
     openapi::routes,
     v1::{

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     SyncComparisonResponse, SyncConfigMetric, SyncHealthMetric, SyncJobModel, SyncJobStatus,
     SyncPerformanceResponse, SyncRunMetric, Value,
@@ -26,6 +23,7 @@ use crate::{
     auth::{Read, Scope},
     error::Result,
     figures::{Sorted, count, ratio},
+    json::Json,
     list::{Params, within},
     openapi::routes,
     v1::tasks::name_of,

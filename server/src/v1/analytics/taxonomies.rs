@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use loupe_engine::{
     filter::{Filter, Operator},
@@ -31,6 +28,7 @@ use crate::{
     auth::{Read, Scope},
     error::Result,
     figures::{Sorted, count, ratio},
+    json::Json,
     list::{Params, within},
     openapi::routes,
     v1::{documents, taxonomies},

@@ -1,9 +1,6 @@
 //! What a bucket and a namespace used, and what that costs by the rate card.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use chrono::{DateTime, Days, Months, Utc};
 use loupe_wire::{
     BucketUsageResponse, CostBreakdown, DateTruncUnit, IngestionUse, ResourceType, SearchUse,
@@ -25,6 +22,7 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     figures::{count, ratio},
+    json::Json,
     list::Params,
     openapi::routes,
     v1::billing::{OBJECT_USD, QUERY_USD, STORAGE_GB_MONTH_USD, credits},

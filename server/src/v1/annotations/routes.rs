@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     AnnotationResponse, AnnotationStatsResponse, AnnotationVersionsResponse,
     BulkAnnotationsRequest, BulkAnnotationsResponse, CreateAnnotationRequest,
@@ -16,6 +13,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result, Violation},
+    json::Json,
     list::Params,
     openapi::routes,
 };

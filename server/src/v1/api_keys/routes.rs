@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     APIKeyCreateRequest, APIKeyCreateResponse, APIKeyModel, APIKeyUpdateRequest,
     ApiKeyListResponse, CreateRetrieverAPIKeyRequest, GenericSuccessResponse,
@@ -15,6 +12,7 @@ use crate::{
     auth::{Admin, Org, Scope},
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     list,
     openapi::routes,
 };

@@ -1,9 +1,6 @@
 //! Names of the owner's own for an app: noted first, proven by a record in the DNS, served from then on.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{AddDomainRequest, DomainResponse, GenericDeleteResponse, ListDomainsResponse};
 use url::Host;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,6 +12,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     hosting, id,
+    json::Json,
     openapi::routes,
     outbound::names,
 };

@@ -1,9 +1,6 @@
 //! The people of an app, for its owner: who signed in, who may do what, who was asked to come.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     AppInvitationResponse, AppUserResponse, GenericDeleteResponse, InviteUserRequest,
     ListInvitationsResponse, ListUsersResponse, SignInTestResponse, UpdateRoleRequest,
@@ -25,7 +22,9 @@ use crate::{
             store::{self as people, Place},
         },
     },
-    id, mail,
+    id,
+    json::Json,
+    mail,
     openapi::routes,
 };
 

@@ -2,10 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     DisplayConfig, FeaturedGalleryConfig, GenericSuccessResponse, InteractionRequest, PageTab,
     PublicAppConfigResponse, PublicAppSearchRequest, PublicExecuteResponse, TaxonomyPathNode,
@@ -24,6 +21,7 @@ use crate::{
         visits::{self, MINUTE, Tally},
     },
     id,
+    json::Json,
     openapi::routes,
     v1::{
         public::{Open, Proof},

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::HeaderMap,
     response::Response,
@@ -21,6 +20,7 @@ use crate::{
     auth::{self, Caller, Delete, Org, Read, Write},
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     list::{Params, within},
     openapi::routes,
     v1::namespaces,

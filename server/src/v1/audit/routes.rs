@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::header,
     response::{IntoResponse, Response},
@@ -18,6 +17,7 @@ use crate::{
     auth::{Admin, Org},
     body::Body,
     error::{ApiError, Result, Violation},
+    json::Json,
     list,
     openapi::routes,
     v1::tasks::name_of,

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::{StatusCode, request::Parts},
 };
@@ -25,6 +24,7 @@ use crate::{
     body::Body,
     clock,
     error::{ApiError, Result},
+    json::Json,
     list::{self, Params},
     openapi::routes,
     v1::collections,

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::StatusCode,
 };
@@ -14,6 +13,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::Result,
+    json::Json,
     list::Params,
     openapi::routes,
     v1::evaluations,

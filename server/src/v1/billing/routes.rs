@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRequestParts, State},
     http::request::Parts,
 };
@@ -19,6 +18,7 @@ use crate::{
     auth::{Admin, Org, Read},
     body::Body,
     error::{ApiError, Result, Violation},
+    json::Json,
     list,
     openapi::routes,
 };

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     BucketCreateRequest, BucketDeleteResponse, BucketPatchRequest, BucketResponse,
     BucketUpdateRequest, ListBucketsRequest, ListBucketsResponse, ResourceType,
@@ -14,6 +11,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::Result,
+    json::Json,
     list::{ListParams, ListQuery, Params},
     openapi::routes,
 };

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     ClusterExecutionResult, ClusterGroupsResponse, ClusterMetadata, ClusterModel,
     ClusterVisualization, CreateClusterRequest, ExecuteClusterByIdRequest, GenericDeleteResponse,
@@ -19,6 +16,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{Result, Violation},
+    json::Json,
     list::{ListParams, ListQuery, Params},
     openapi::routes,
 };

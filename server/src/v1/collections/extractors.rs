@@ -1,9 +1,6 @@
 //! The catalogue of feature extractors: what each takes and gives, and what this server lacks for it.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_engine::extract::{self, ExtractorInfo, Outputs};
 use loupe_wire::{
     FeatureDiscoveryResponse, FeatureExtractorResponseModel, Object, ServeAppStatus,
@@ -20,6 +17,7 @@ use crate::{
     app::App,
     auth::{Org, Read, Scope},
     error::{ApiError, Result},
+    json::Json,
     openapi::routes,
     v1::{billing, namespaces::NAMESPACES},
 };

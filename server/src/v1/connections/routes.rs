@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     GenericDeleteResponse, ListStorageConnectionsRequest, StorageConnectionCreateRequest,
     StorageConnectionListResponse, StorageConnectionModel, StorageConnectionTestResponse,
@@ -14,6 +11,7 @@ use crate::{
     auth::{Admin, Org, Read},
     body::Body,
     error::Result,
+    json::Json,
     list::{ListParams, ListQuery},
     openapi::routes,
 };

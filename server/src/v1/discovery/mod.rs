@@ -2,7 +2,7 @@
 
 mod schemas;
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use chrono::{DateTime, Utc};
 use loupe_engine::{extract, stage};
 use loupe_wire::{
@@ -24,6 +24,7 @@ use crate::{
     body::Body,
     db::Table,
     error::{ApiError, Result},
+    json::Json,
     list::ListParams,
     openapi::routes,
 };

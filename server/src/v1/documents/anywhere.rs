@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use futures::StreamExt;
 use loupe_engine::store::{Document, WithVectors};
 use loupe_wire::{
@@ -29,6 +26,7 @@ use crate::{
     auth::{Level, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     openapi::routes,
     v1::collections::{self, lifecycle},
 };

@@ -1,9 +1,6 @@
 //! Figures over the documents of a collection, as the caller's key sees them.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_engine::{
     filter::Filter,
     store::{ListQuery, Reach},
@@ -22,6 +19,7 @@ use crate::{
     auth::{Read, Scope},
     body::Body,
     error::Result,
+    json::Json,
     list::parse_filter,
     openapi::routes,
     v1::collections,

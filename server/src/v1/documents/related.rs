@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_engine::{
     filter::{Filter, Operator},
     store::{Document, ListQuery, Reach, WithVectors},
@@ -22,6 +19,7 @@ use crate::{
     app::App,
     auth::{Read, Scope},
     error::{ApiError, Result},
+    json::Json,
     openapi::routes,
     v1::{collections::COLLECTIONS, objects, removal::Left},
 };

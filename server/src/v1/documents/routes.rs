@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::request::Parts,
 };
@@ -29,6 +28,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result, Violation},
+    json::Json,
     list::{self, parse_filter},
     openapi::routes,
     v1::collections,

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::StatusCode,
 };
@@ -19,6 +18,7 @@ use crate::{
     auth::{Org, Read, Scope, Write},
     body::Body,
     error::{Result, Violation},
+    json::Json,
     list::Params,
     openapi::routes,
 };

@@ -1,4 +1,4 @@
-use axum::{Json, extract::State};
+use axum::extract::State;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use loupe_wire::{ChangeEventResponse, ListEventsResponse, WebhookEventType};
 use serde::{Deserialize, Deserializer, de::IntoDeserializer};
@@ -13,6 +13,7 @@ use crate::{
     auth::{Caller, OptionalScope, Read},
     clock,
     error::{ApiError, Result},
+    json::Json,
     list,
     openapi::routes,
     v1::tasks::name_of,

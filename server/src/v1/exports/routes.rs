@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::StatusCode,
     response::{IntoResponse, Response},
@@ -13,6 +12,7 @@ use crate::{
     auth::{Read, Scope},
     body::Body,
     error::Result,
+    json::Json,
     openapi::routes,
 };
 

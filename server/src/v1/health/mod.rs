@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use axum::{
-    Json,
     extract::{FromRequestParts, State},
     http::request::Parts,
 };
@@ -17,6 +16,7 @@ use crate::{
     app::App,
     auth::{Org, Read},
     error::{ApiError, Result},
+    json::Json,
     list,
     openapi::routes,
 };

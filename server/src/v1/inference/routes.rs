@@ -1,4 +1,4 @@
-use axum::{Json, extract::State};
+use axum::extract::State;
 use loupe_wire::{RawInferenceRequest, RawInferenceResponse};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -7,6 +7,7 @@ use crate::{
     auth::{Read, Scope},
     body::Body,
     error::Result,
+    json::Json,
     openapi::routes,
 };
 

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     BulkInteractionsRequest, BulkInteractionsResponse, GenericDeleteResponse, InteractionResponse,
     ListInteractionsRequest, ListInteractionsResponse, SearchInteraction,
@@ -13,6 +10,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::Result,
+    json::Json,
     list::ListQuery,
     openapi::routes,
 };

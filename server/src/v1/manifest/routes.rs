@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use axum::{
-    Json,
     extract::{RawQuery, Request, State},
     http::header,
     response::{IntoResponse, Response},
@@ -19,6 +18,7 @@ use crate::{
     auth::{Org, Read, Write},
     body,
     error::{ApiError, Result, Violation},
+    json::Json,
     list::{Params, within},
     openapi::routes,
 };

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::{HeaderMap, request::Parts},
     response::Response,
@@ -18,6 +17,7 @@ use crate::{
     auth::{Org, Read},
     body::Body,
     error::{ApiError, Result, Violation},
+    json::Json,
     list::{Params, within},
     openapi::routes,
     v1::public::{self, Proof},

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::StatusCode,
 };
@@ -16,6 +15,7 @@ use crate::{
     auth::{Admin, Org},
     body::Body,
     error::Result,
+    json::Json,
     openapi::routes,
 };
 

@@ -1,9 +1,6 @@
 //! The operations of namespaces that hold vectors of one's own. The namespace is that of the path, whatever the header says.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     BYOUpsertRequest, BYOUpsertResponse, CreateStandaloneNamespaceRequestModel, DocumentResponse,
     PromoteNamespaceRequestModel, PromoteNamespaceResponseModel, PromoteValidateResponseModel,
@@ -19,6 +16,7 @@ use crate::{
     auth::{Admin, Org, Read, Write},
     body::Body,
     error::Result,
+    json::Json,
     list::Params,
     openapi::routes,
     v1::documents,

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     CloneNamespaceRequest, CloneNamespaceResponse, CreateNamespaceRequest, ListNamespacesRequest,
     ListNamespacesResponse, NamespaceDeleteResponse, NamespaceModel, NamespaceOperation,
@@ -15,6 +12,7 @@ use crate::{
     auth::{Admin, OptionalScope, Org, Read},
     body::Body,
     error::Result,
+    json::Json,
     list::{ListParams, ListQuery, Params},
     openapi::routes,
 };

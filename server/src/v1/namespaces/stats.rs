@@ -1,9 +1,6 @@
 //! What namespaces hold.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use futures::{StreamExt, TryStreamExt, stream};
 use loupe_engine::store::Reach;
 use loupe_wire::{
@@ -18,6 +15,7 @@ use crate::{
     auth::{OptionalScope, Org, Read},
     body::Body,
     error::Result,
+    json::Json,
     openapi::routes,
     v1::collections::COLLECTIONS,
 };

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::{HeaderMap, StatusCode, header::ACCEPT},
     response::{IntoResponse, Response},
@@ -17,6 +16,7 @@ use crate::{
     auth::{Admin, Org, Read},
     body::Body,
     error::Result,
+    json::Json,
     list::{ListParams, ListQuery, Params},
     openapi::routes,
 };

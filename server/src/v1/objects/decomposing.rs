@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::request::Parts,
 };
@@ -27,6 +26,7 @@ use crate::{
     auth::{Read, Scope},
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     list::{self, Walk, parse_filter},
     openapi::routes,
     v1::{

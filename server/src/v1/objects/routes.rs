@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::{StatusCode, request::Parts},
 };
@@ -19,6 +18,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     list::{self, ListParams, ListQuery, Page},
     openapi::routes,
     v1::{batches, syncs},

@@ -1,4 +1,4 @@
-use axum::{Json, extract::State};
+use axum::extract::State;
 use loupe_wire::{OrganizationModelResponse, OrganizationUpdateRequest};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -7,6 +7,7 @@ use crate::{
     app::App,
     auth::{Admin, Org, Read},
     error::Result,
+    json::Json,
     openapi::routes,
     v1::billing,
 };

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::{HeaderMap, StatusCode, header, request::Parts},
     response::{IntoResponse, Redirect, Response},
@@ -22,6 +21,7 @@ use crate::{
     app::App,
     body::Body,
     error::{ApiError, Result, Violation},
+    json::Json,
     list::{self, within},
     openapi::routes,
     v1::{publishing, retrievers::cast},

@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::request::Parts,
 };
@@ -21,6 +20,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     list::{self, ListParams, ListQuery},
     openapi::routes,
 };

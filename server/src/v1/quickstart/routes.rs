@@ -1,4 +1,4 @@
-use axum::{Json, extract::State};
+use axum::extract::State;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::QuickstartDemoResponse;
@@ -6,6 +6,7 @@ use crate::{
     app::App,
     auth::{Admin, Org},
     error::Result,
+    json::Json,
     openapi::routes,
 };
 

@@ -3,7 +3,7 @@
 use axum::{
     extract::{FromRef, FromRequest, Path, Request, State},
     http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Json as Told, Response},
+    response::{IntoResponse, Response},
 };
 use loupe_wire::{
     AdhocExecuteRequest, AdhocExecutionDetail, AdhocExecutionSummary, ExecuteRetrieverResponse,
@@ -24,6 +24,7 @@ use crate::{
     body::{self, Body},
     db::{Json, Record},
     error::{ApiError, Result, Violation},
+    json::Json as Told,
     list::{ListParams, ListQuery},
     openapi::routes,
 };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    Json,
     extract::{FromRef, FromRequest, Path, Request, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
@@ -24,6 +23,7 @@ use crate::{
     body,
     error::{ApiError, Result, Violation},
     figures::count,
+    json::Json,
     openapi::routes,
 };
 

@@ -1,9 +1,6 @@
 //! Where the time of an execution went, and how far it came.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     ExecutionStatusResponse, NamespaceOperation, Object, RetrieverModelOutput, Value,
 };
@@ -15,6 +12,7 @@ use crate::{
     app::App,
     auth::{Read, Scope},
     error::Result,
+    json::Json,
     openapi::routes,
 };
 

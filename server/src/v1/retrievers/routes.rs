@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{FromRef, FromRequest, FromRequestParts, Path, Request, State},
     http::{HeaderMap, StatusCode, request::Parts},
     response::{IntoResponse, Response},
@@ -26,6 +25,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::{self, Body},
     error::{ApiError, Result, Violation},
+    json::Json,
     list::{self, ListParams, ListQuery},
     openapi::routes,
     v1::tasks::name_of,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use axum::{Json, extract::State, http::request::Parts};
+use axum::{extract::State, http::request::Parts};
 use loupe_wire::{
     NamespaceOperation, ResourceType, TypeaheadCollectionSuggestion, TypeaheadResponse,
     TypeaheadValueSuggestion, Value,
@@ -15,6 +15,7 @@ use crate::{
     app::App,
     auth::{Read, Scope},
     error::{ApiError, Result, Violation},
+    json::Json,
     list,
     openapi::routes,
     v1::collections::{COLLECTIONS, lifecycle::is_away},

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{CreateSecretRequest, SecretResponse, SecretsListResponse, UpdateSecretRequest};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -10,6 +7,7 @@ use crate::{
     auth::{Admin, Org},
     body::Body,
     error::Result,
+    json::Json,
     openapi::routes,
 };
 

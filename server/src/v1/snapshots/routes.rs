@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     CreateSnapshotRequest, CreateSnapshotResponse, GenericDeleteResponse, ListSnapshotsRequest,
     ListSnapshotsResponse, RestoreSnapshotRequest, RestoreSnapshotResponse, SnapshotDetailResponse,
@@ -16,6 +13,7 @@ use crate::{
     auth::{Admin, OptionalScope},
     body::Body,
     error::Result,
+    json::Json,
     list::Params,
     openapi::routes,
 };

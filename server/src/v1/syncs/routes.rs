@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     GenericDeleteResponse, ListSyncConfigurationsRequest, ListSyncJobsRequest,
     SyncConfigurationModel, SyncCreateRequest, SyncJobListResponse, SyncJobModel, SyncListResponse,
@@ -15,6 +12,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::Result,
+    json::Json,
     list::{ListParams, ListQuery, Params},
     openapi::routes,
 };

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     GenericDeleteResponse, ListTasksRequest, ListTasksResponse, TaskResponse, TaskStatusEnum,
     TaskType,
@@ -15,6 +12,7 @@ use crate::{
     auth::{Delete, OptionalScope, Read},
     body::Body,
     error::Result,
+    json::Json,
     list::{self, ListParams, ListQuery, Page, Sieve, Walk},
     openapi::routes,
 };

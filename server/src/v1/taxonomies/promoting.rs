@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_engine::{
     stage::index_of,
     store::{Reach, WithVectors},
@@ -28,6 +25,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     front, id,
+    json::Json,
     openapi::routes,
     v1::{clusters, collections, documents, retrievers},
 };

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     ApplyTaxonomyRequest, ApplyTaxonomyResponse, CloneTaxonomyRequest, CloneTaxonomyResponse,
     CreateTaxonomyRequest, CreateTaxonomyVersionRequest, ExecuteTaxonomyRequest,
@@ -16,6 +13,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{Result, Violation},
+    json::Json,
     list::{ListParams, ListQuery, Params},
     openapi::routes,
 };

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     BaseTemplateModel, CreateTemplateFromResourceRequest, CreateTemplateFromResourceResponse,
     GenericDeleteResponse, InstantiateBucketTemplateRequest, InstantiateClusterTemplateRequest,
@@ -20,6 +17,7 @@ use crate::{
     auth::{Delete, Org, Read, Scope, Write},
     body::Body,
     error::Result,
+    json::Json,
     list::Params,
     openapi::routes,
 };

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use axum::{
-    Json,
     extract::{Path, State},
     http::StatusCode,
 };
@@ -23,6 +22,7 @@ use crate::{
     auth::{Delete, Level, Read, Scope, Write},
     body::{self, Body},
     error::{ApiError, Result, Violation},
+    json::Json,
     openapi::routes,
     v1::clusters::{self, Executed},
 };

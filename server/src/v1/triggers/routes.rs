@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::StatusCode,
 };
@@ -15,6 +14,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{Result, Violation},
+    json::Json,
     list::{Params, bounded},
     openapi::routes,
 };

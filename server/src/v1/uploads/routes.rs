@@ -1,5 +1,5 @@
 use axum::{
-    Extension, Json,
+    Extension,
     extract::{Path, State},
     http::StatusCode,
 };
@@ -18,6 +18,7 @@ use crate::{
     auth::{Caller, Delete, Read, Scope, Write},
     body::{self, Body},
     error::{Result, Violation},
+    json::Json,
     list::{ListParams, ListQuery, Page, Params, Sieve, Walk},
     openapi::routes,
     tolerance::Ignored,

@@ -1,9 +1,6 @@
 //! What each key was used for.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use chrono::{DateTime, Duration, Utc};
 use loupe_wire::{
     APIKeyModel, ApiKeyDayUsage, ApiKeyEndpointUsage, ApiKeyUsageResponse, NamespaceOperation,
@@ -18,6 +15,7 @@ use crate::{
     auth::{Admin, Org},
     clock,
     error::{ApiError, Result, Violation},
+    json::Json,
     list,
     openapi::routes,
     usage::{self, OperationUse},

@@ -1,7 +1,4 @@
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::extract::{Path, State};
 use loupe_wire::{
     GenericSuccessResponse, UserCreateRequest, UserListResponse, UserModel, UserRole, UserStatus,
     UserUpdateRequest,
@@ -14,6 +11,7 @@ use crate::{
     auth::{Admin, Org, Read},
     body::Body,
     error::{ApiError, Result},
+    json::Json,
     list,
     openapi::routes,
     v1::organizations::Clearing,

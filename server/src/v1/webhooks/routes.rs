@@ -1,5 +1,4 @@
 use axum::{
-    Json,
     extract::{Path, State},
     http::StatusCode,
 };
@@ -15,6 +14,7 @@ use crate::{
     auth::{Admin, Org},
     body::Body,
     error::{Result, Violation},
+    json::Json,
     list::{ListParams, ListQuery, Params},
     openapi::routes,
 };

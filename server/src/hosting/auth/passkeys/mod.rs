@@ -6,7 +6,6 @@ mod proof;
 pub(super) mod store;
 
 use axum::{
-    Json,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -29,7 +28,9 @@ use crate::{
     db::{self, Tx},
     error::{ApiError, Result},
     hosting::Site,
-    id, mail,
+    id,
+    json::Json,
+    mail,
     v1::{
         apps,
         audit::{self, Change},

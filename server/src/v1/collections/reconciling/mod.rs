@@ -3,7 +3,6 @@
 mod store;
 
 use axum::{
-    Json,
     extract::{FromRequestParts, Path, State},
     http::request::Parts,
 };
@@ -18,6 +17,7 @@ use crate::{
     app::App,
     auth::{Read, Scope},
     error::{ApiError, Result, Violation},
+    json::Json,
     list,
     openapi::routes,
 };
