@@ -260,6 +260,7 @@ impl Inner {
         let slots: Vec<_> = self.slots.lock().values().cloned().collect();
         for slot in slots.iter().filter(|slot| slot.is_open()) {
             slot.optimize(&budget)?;
+            slot.warm();
         }
         Ok(())
     }

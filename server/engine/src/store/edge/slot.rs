@@ -2,9 +2,10 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,6 +21,12 @@ use super::{convert, log};
 
 /// The file by which the engine says that a shard was made.
 const MADE: &str = "edge_config.json";
+
+/// Where the engine keeps a segment's payloads.
+const PAYLOADS: &str = "payload_storage";
+
+/// Bytes of a shard's payloads that are read ahead at most.
+const AHEAD: u64 = 512 << 20;
 
 /// Passes in which what is apart is brought together at most.
 const PASSES: usize = 3;
@@ -39,6 +46,8 @@ pub struct Slot {
     /// Points written since all of them were brought together.
     apart: AtomicU64,
     looked: AtomicU64,
+    /// Whether payloads lie on the disk alone, as far as is known.
+    cold: AtomicBool,
     payloads: OfShard,
     /// The turn of the last call: the least recently used is closed first.
     pub used: AtomicU64,
@@ -64,6 +73,7 @@ impl Slot {
             settled: AtomicU64::new(0),
             apart: AtomicU64::new(0),
             looked: AtomicU64::new(0),
+            cold: AtomicBool::new(false),
             used: AtomicU64::new(0),
         }
     }
@@ -123,6 +133,7 @@ impl Slot {
         }
         let changed = self.with(|shard| shard.optimize_with_budget(budget.clone()))?;
         self.optimized.fetch_max(written, Ordering::AcqRel);
+        self.cold.fetch_or(changed, Ordering::AcqRel);
         Ok(changed)
     }
 
@@ -141,6 +152,7 @@ impl Slot {
         let changed = self.bring_together(info, budget);
         self.with(|shard| shard.set_optimizers_config(self.optimizers()))?;
         let changed = changed?;
+        self.cold.fetch_or(changed, Ordering::AcqRel);
         self.apart.fetch_sub(apart, Ordering::Relaxed);
         Ok(changed)
     }
@@ -180,6 +192,17 @@ impl Slot {
     /// Points that have all their vectors in an index.
     fn indexed(&self, info: &q::ShardInfo) -> usize {
         info.indexed_vectors_count / self.shard.vectors.len().max(1)
+    }
+
+    /// Reads payloads ahead that were built anew, or that nobody has read since the shard was opened. The engine drops what it
+    /// built from the page cache: each hit of a search would wait for the disk.
+    pub fn warm(&self) {
+        if !self.cold.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        if let Err(error) = read_ahead(&self.dir.join("segments")) {
+            tracing::debug!(shard = self.shard.name, %error, "payloads could not be read ahead");
+        }
     }
 
     /// Whether nothing was written since this was asked before.
@@ -385,6 +408,7 @@ impl Slot {
         }
         // The log may have held more than was flushed.
         self.written.fetch_add(1, Ordering::Release);
+        self.cold.store(made, Ordering::Release);
         Ok(shard)
     }
 
@@ -409,6 +433,24 @@ impl Slot {
         }
         config.build()
     }
+}
+
+/// Reads the payloads of every segment, as far as there is room for them.
+fn read_ahead(segments: &Path) -> io::Result<()> {
+    let mut left = AHEAD;
+    for segment in fs::read_dir(segments)? {
+        let payloads = segment?.path().join(PAYLOADS);
+        // What a segment lacks, or loses meanwhile, nobody waits for.
+        let Ok(files) = fs::read_dir(payloads) else {
+            continue;
+        };
+        for file in files {
+            let file = File::open(file?.path())?;
+            let read = io::Read::take(BufReader::with_capacity(1 << 20, file), left);
+            left -= io::copy(&mut { read }, &mut io::sink())?;
+        }
+    }
+    Ok(())
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
