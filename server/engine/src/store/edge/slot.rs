@@ -194,15 +194,16 @@ impl Slot {
         info.indexed_vectors_count / self.shard.vectors.len().max(1)
     }
 
-    /// Reads payloads ahead that were built anew, or that nobody has read since the shard was opened. The engine drops what it
-    /// built from the page cache: each hit of a search would wait for the disk.
-    pub fn warm(&self) {
+    /// Reads payloads ahead that were built anew, or that nobody has read since the shard was opened; answers how many bytes.
+    /// The engine drops what it built from the page cache: each hit of a search would wait for the disk.
+    pub fn warm(&self) -> u64 {
         if !self.cold.swap(false, Ordering::AcqRel) {
-            return;
+            return 0;
         }
-        if let Err(error) = read_ahead(&self.dir.join("segments")) {
+        read_ahead(&self.dir.join("segments")).unwrap_or_else(|error| {
             tracing::debug!(shard = self.shard.name, %error, "payloads could not be read ahead");
-        }
+            0
+        })
     }
 
     /// Whether nothing was written since this was asked before.
@@ -436,7 +437,7 @@ impl Slot {
 }
 
 /// Reads the payloads of every segment, as far as there is room for them.
-fn read_ahead(segments: &Path) -> io::Result<()> {
+fn read_ahead(segments: &Path) -> io::Result<u64> {
     let mut left = AHEAD;
     for segment in fs::read_dir(segments)? {
         let payloads = segment?.path().join(PAYLOADS);
@@ -450,7 +451,7 @@ fn read_ahead(segments: &Path) -> io::Result<()> {
             left -= io::copy(&mut { read }, &mut io::sink())?;
         }
     }
-    Ok(())
+    Ok(AHEAD - left)
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

@@ -75,4 +75,6 @@ fn what_came_in_pieces_becomes_one_index_once_nobody_writes() {
         64,
         "what is written next is treated as ever"
     );
+    let warmed = [slot.warm() > 0, slot.warm() > 0];
+    assert_eq!(warmed, [true, false], "what was built is read ahead once");
 }
