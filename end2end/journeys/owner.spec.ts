@@ -269,6 +269,8 @@ test("a snapshot is taken, checked and restored beside what is there, and a name
     const restore = page.getByRole("dialog", { name: "Restore into a new namespace" });
     await restore.getByLabel("Name of the new namespace").fill("demo-of-yesterday");
     await restore.getByRole("button", { name: "Restore" }).click();
+    // Loading the page again would take back what is still on its way.
+    await expect(restore).toBeHidden();
     await expect(async () => {
       await page.reload();
       await expect(row).toContainText("complete", { timeout: 10_000 });
