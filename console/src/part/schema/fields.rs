@@ -26,7 +26,8 @@ pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
         let place = format!("{path}/{name}");
         let (held, more) = (form.get(&place), field.flag("more"));
         // The server tells defaults, too: they are nothing that somebody set.
-        let set = !held.is_null() && !(more && field.value("default") == Some(&held));
+        let told = more && field.value("default") == Some(&held);
+        let set = !held.is_null() && !told;
         // What the server takes without heeding it, and second names, are not worth a field.
         let idle = ["Accepted", "The same as"];
         if !set
