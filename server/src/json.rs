@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::error::ApiError;
 
-/// A value that is answered as JSON. The framework's own writes each bracket and comma through several calls, which is a third of
-/// what a list costs.
+/// A value that is answered as JSON. The framework's own writes each bracket and comma through several calls: a sixth of the
+/// instructions of a list.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Json<T>(pub T);
 
