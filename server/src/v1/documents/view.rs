@@ -62,7 +62,7 @@ impl VectorNames {
 }
 
 /// What an answer shows of a document.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shape {
     pub presigned_urls: bool,
     pub vectors: bool,
@@ -170,10 +170,34 @@ impl Shown {
     }
 }
 
+/// Written from the text that is kept with the fields, where nothing else was asked for. Only JSON takes that text.
 impl Serialize for Shown {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if *self.shape != Shape::default() {
+            return Members(self).serialize(serializer);
+        }
+        let Document {
+            document_id,
+            collection_id,
+            payload,
+            ..
+        } = &self.document;
+        let written = payload.written([document_id, collection_id], || {
+            serde_json::value::to_raw_value(&Members(self))
+        });
+        written
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+/// A document, member by member.
+struct Members<'a>(&'a Shown);
+
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        self.write(&mut map)?;
+        self.0.write(&mut map)?;
         map.end()
     }
 }
@@ -198,7 +222,7 @@ pub(super) fn blobs(document: &Document) -> &[Value] {
 /// The document as an answer shows it, to be changed further.
 pub fn view(app: &App, document: Document, shape: &Shape) -> Object {
     let shown = Shown::new(app, document, Arc::new(shape.clone()));
-    match serde_json::to_value(&shown) {
+    match serde_json::to_value(Members(&shown)) {
         Ok(Value::Object(shown)) => shown,
         // A map of texts to values is an object.
         _ => Object::new(),

@@ -35,7 +35,9 @@ impl Default for Payloads {
             kept: Cache::builder()
                 .max_capacity(ROOM)
                 .weigher(|_, kept: &Kept| {
-                    u32::try_from(weight::of_object(&kept.payload)).unwrap_or(u32::MAX)
+                    // And the text that is kept with them once they were answered: half of it, at most times.
+                    let weight = weight::of_object(&kept.payload);
+                    u32::try_from(weight + weight / 2).unwrap_or(u32::MAX)
                 })
                 .build(),
             numbers: Arc::default(),
