@@ -151,8 +151,9 @@ class Server:
             headers["x-namespace"] = self.namespace
         return headers
 
-    def call(self, method, path, body=None, raw=False, text=None):
-        """The answer's body; anything but 2xx is raised. With `raw`, status and bytes. `text` is sent as it is."""
+    def call(self, method, path, body=None, raw=False, text=None, headers=None):
+        """The answer's body; anything but 2xx is raised. With `raw`, status and bytes. `text` is sent as it is.
+        `headers` are sent instead of the usual ones."""
         connection = getattr(self.local, "connection", None)
         if connection is None:
             connection = self.local.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -160,7 +161,8 @@ class Server:
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             sent = text if body is None else json.dumps(body)
-            connection.request(method, path, sent, self.headers() if text is None else {"content-type": "text/plain"})
+            usual = self.headers() if text is None else {"content-type": "text/plain"}
+            connection.request(method, path, sent, headers or usual)
             answer = connection.getresponse()
             status, received = answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:

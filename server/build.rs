@@ -1,4 +1,4 @@
-//! How the release binary is linked: functions with the same code are kept once, relocations are packed, symbols left out (the
+//! What a release carries, and how it is linked: functions with the same code are kept once, relocations are packed, symbols left out (the
 //! profile's `strip` leaves them in), together a third of its size; and what every request runs through lies side by side.
 
 /// What `end2end/bench/order.py` found on the hot paths. Spread over the whole binary these few thousand functions lie in more pages
@@ -6,7 +6,21 @@
 /// compiler, other dependencies) only cost that.
 const ORDER: &str = "hot-functions.txt";
 
+/// The description of the API that a release carries, packed.
+fn pack_description() -> std::io::Result<()> {
+    const DESCRIPTION: &str = "../openapi.json";
+    println!("cargo::rerun-if-changed={DESCRIPTION}");
+    let folder = std::env::var_os("OUT_DIR").unwrap_or_default();
+    let file = std::fs::File::create(std::path::Path::new(&folder).join("openapi.json.gz"))?;
+    let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    std::io::copy(&mut std::fs::File::open(DESCRIPTION)?, &mut packed)?;
+    packed.finish().map(drop)
+}
+
 fn main() {
+    if std::env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_none() {
+        pack_description().expect("the description of the API can be read");
+    }
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={ORDER}");
     println!("cargo::rerun-if-env-changed=LOUPE_SYMBOLS");

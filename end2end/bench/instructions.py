@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""P-11: how many instructions a request costs on the five hot paths, counted by valgrind's callgrind.
+"""P-11: how many instructions a request costs on the hot paths, counted by valgrind's callgrind.
 
     end2end/bench/instructions.py [--write]
 
@@ -20,6 +20,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
+from hosting import deploy  # noqa: E402
 from loupe import Server, binary, shell  # noqa: E402
 
 KEPT = HERE / "instructions.json"
@@ -32,7 +33,7 @@ VALGRIND = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--collect-sys
 
 
 def paths(server):
-    """What is asked on each path: the method, the path, and the body of the n-th request."""
+    """What asks the n-th request of each path."""
     server.namespace = server.call("POST", "/v1/namespaces", {"namespace_name": "bench"})["namespace_id"]
     collection = server.call("POST", "/v1/collections", {
         "collection_name": "films", "source": {"type": "direct_upsert"},
@@ -60,13 +61,19 @@ def paths(server):
     while more:
         page = server.call("GET", f"/v1/events?limit=1000&cursor={cursor}")
         cursor, more = page["next_cursor"], page["has_more"]
+    deploy(server, "bench", {"index.html": "<h1>Bench"}, build_config={"env_vars": {"LOUPE_NAMESPACE": server.namespace}})
+    through = f"/api{documents.removeprefix('/v1')}/{document}"
     return {
-        "empty answer": ("GET", f"/v1/events?cursor={cursor}", lambda _: None),
-        "get a document": ("GET", f"{documents}/{document}", lambda _: None),
-        "list of 50 documents": ("POST", f"{documents}/list?limit=50", lambda _: {}),
+        "empty answer": lambda _: server.call("GET", f"/v1/events?cursor={cursor}"),
+        "get a document": lambda _: server.call("GET", f"{documents}/{document}"),
+        "list of 50 documents": lambda _: server.call("POST", f"{documents}/list?limit=50", {}),
         # No two alike: kept answers are another path.
-        "search by a vector": ("POST", f"/v1/retrievers/{retriever}/execute", lambda n: {"inputs": {"vector": vector(n * 7 + 1)}}),
-        "create an object": ("POST", f"/v1/buckets/{bucket}/objects", lambda n: {"title": f"object {n}"}),
+        "search by a vector": lambda number: server.call(
+            "POST", f"/v1/retrievers/{retriever}/execute", {"inputs": {"vector": vector(number * 7 + 1)}}),
+        "create an object": lambda number: server.call("POST", f"/v1/buckets/{bucket}/objects", {"title": f"object {number}"}),
+        # Each visitor may ask 30 times a second.
+        "a document through an app": lambda number: server.call("GET", through, headers={
+            "host": f"bench.localhost:{server.port}", "x-forwarded-for": f"10.0.0.{number % 250}"}),
     }
 
 
@@ -91,10 +98,9 @@ def instructions(server, work):
 
 def count(server, ask, idle):
     """Instructions that a request costs, without the `idle` ones of each second, which a slow machine has more of."""
-    method, path, body = ask
     for number in range(WARM):
-        server.call(method, path, body(number))
-    done, took = instructions(server, lambda: [server.call(method, path, body(number)) for number in range(WARM, WARM + REQUESTS)])
+        ask(number)
+    done, took = instructions(server, lambda: [ask(number) for number in range(WARM, WARM + REQUESTS)])
     return round((done - idle * took) / REQUESTS)
 
 
@@ -106,7 +112,7 @@ def main():
     profile = "debug" if pathlib.Path(binary()).parent.name == "debug" else "release"
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     known, counted, failed = kept.get(profile, {}), {}, 0
-    with Server(LOUPE_LOG="error") as server:
+    with Server(LOUPE_LOG="error", LOUPE_TRUST_PROXY="true") as server:
         server.start(seconds=300, under=[*VALGRIND, f"--callgrind-out-file={server.folder}/callgrind.out"])
         asked = paths(server)
         done, took = instructions(server, lambda: time.sleep(IDLE))

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Which functions the five hot paths run through, written to server/hot-functions.txt: the linker lays them side by side.
+"""Which functions the hot paths run through, written to server/hot-functions.txt: the linker lays them side by side.
 
     LOUPE_SYMBOLS=1 cargo build --release -p loupe-server && end2end/bench/order.py
 
-A name holds a digest of the compiler and of what a crate depends on, so the list is made anew when Rust or Cargo.lock changes; the
-first line says how many of the old names were still there. The binary is that of LOUPE_BINARY, else the release.
+A name holds a digest of the compiler, of the profile and of what a crate depends on, so the list is made anew when Rust or Cargo.lock
+changes, for the profile that the binary's folder is called after; what is listed of others stays. The first line says how many of the
+old names were still there. The binary is that of LOUPE_BINARY, else the release.
 """
 
 import argparse
 import collections
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -48,17 +50,27 @@ def executed(dump):
 
 def dumps(server, ask):
     """What callgrind saw of a path's requests."""
-    method, path, body = ask
     for number in range(WARM):
-        server.call(method, path, body(number))
+        ask(number)
     before = set(server.folder.glob("callgrind.out*"))
     control(server, "-z")
     control(server, "-i", "on")
     for number in range(WARM, WARM + REQUESTS):
-        server.call(method, path, body(number))
+        ask(number)
     control(server, "-i", "off")
     control(server, "-d")
     return [dump.read_text(errors="replace") for dump in sorted(set(server.folder.glob("callgrind.out*")) - before)]
+
+
+def listed():
+    """The names of each profile."""
+    profiles = {}
+    for line in KEPT.read_text().splitlines() if KEPT.exists() else ():
+        if found := re.match(r"# (\w+):$", line):
+            names = profiles.setdefault(found.group(1), [])
+        elif not line.startswith("#"):
+            names.append(line)
+    return profiles
 
 
 def main():
@@ -67,10 +79,11 @@ def main():
     known = functions()
     if not known:
         raise SystemExit(f"{binary()} has no symbols: build it with LOUPE_SYMBOLS=1")
-    old = [line for line in KEPT.read_text().splitlines() if not line.startswith("#")] if KEPT.exists() else []
+    profiles, profile = listed(), pathlib.Path(binary()).parent.name
+    old = profiles.get(profile, [])
     print(f"{sum(name in known for name in old)} of {len(old)} names are still there")
     hot = {}
-    with Server(LOUPE_LOG="error") as server:
+    with Server(LOUPE_LOG="error", LOUPE_TRUST_PROXY="true") as server:
         server.start(seconds=300, under=[*VALGRIND, "--demangle=no", f"--callgrind-out-file={server.folder}/callgrind.out"])
         for name, ask in paths(server).items():
             ran = [one for dump in dumps(server, ask) for one in executed(dump)]
@@ -78,7 +91,8 @@ def main():
             print(f"{name}: {len(ran)} functions, {len(hot)} so far", flush=True)
     version = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
     head = f"# The functions of the hot paths, by the names of {version}; made by end2end/bench/order.py.\n"
-    KEPT.write_text(head + "\n".join(hot) + "\n")
+    profiles[profile] = list(hot)
+    KEPT.write_text(head + "".join(f"# {name}:\n" + "".join(f"{one}\n" for one in names) for name, names in profiles.items()))
 
 
 if __name__ == "__main__":

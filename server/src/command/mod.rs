@@ -67,8 +67,7 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     if matches!(arguments.command, Command::Openapi) {
-        let document = crate::openapi::document();
-        println!("{}", document.to_pretty_json()?);
+        print!("{}", crate::openapi::printed());
         return Ok(());
     }
     let config = Config::load(&arguments.config)?;

@@ -10,7 +10,7 @@ use utoipa::openapi::{
     path::{Operation, ParameterBuilder, ParameterIn},
 };
 
-use super::operations;
+use super::made::operations;
 
 /// The story. `path`, `query` and `body` (or `text`, or the fields of a `form`) are sent; `save` keeps members of the answer for
 /// the examples after it, which name them as `{{bucket_id}}`; a `bucket_identifier` or `bucket_id` of a path that says nothing is that one.

@@ -9,14 +9,16 @@ use utoipa::openapi::{
     security::{ApiKey, ApiKeyValue, SecurityScheme},
 };
 
+use super::made;
+
 /// The cookie that says who is signed in to an app.
 const SESSION: &str = "app_session";
 
 /// Adds the operations of apps' own hosts.
 pub(super) fn add(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
-    super::add::<AppEndUser>(components);
-    super::add::<ErrorResponse>(components);
+    made::add::<AppEndUser>(components);
+    made::add::<ErrorResponse>(components);
     let cookie = ApiKeyValue::with_description(
         "__Host-loupe_app",
         "The session of somebody who signed in to the app; without TLS the cookie is called loupe_app.",

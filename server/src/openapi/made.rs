@@ -1,0 +1,327 @@
+//! How the description is made: of the annotations of the handlers, and of what every operation shares, so that handlers declare
+//! only their own.
+
+use std::{cell::Cell, collections::BTreeMap};
+
+use axum::http::Method;
+use loupe_wire::Permission;
+use utoipa::{
+    __dev::{SchemaReferences, Tags},
+    Path, ToSchema,
+    openapi::{
+        Components, Content, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Required,
+        Response, ResponseBuilder, Schema,
+        path::{Operation, ParameterBuilder, ParameterIn},
+        schema::{ObjectBuilder, Type},
+        security::{
+            ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
+        },
+    },
+};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::{INTERFACE_VERSION, examples, hosts};
+use crate::auth::table::{self, Access, Found};
+
+const ABOUT: &str = "Files in, searchable documents out, retrievers over them, published as pages and apps.
+
+Every call with a key sends `Authorization: Bearer <key>`; those of one namespace say which in `X-Namespace`. Where it \
+may be left out it narrows, or names the namespace of the path. `X-Change-Reason` is \
+kept in the audit log beside what a call changes. `X-Request-Id` is answered as it was sent, or made.";
+
+/// Statuses that any operation may answer besides its own.
+const ERRORS: &[(&str, &str)] = &[
+    ("400", "The request cannot be understood or carried out"),
+    (
+        "401",
+        "The key is missing, malformed, unknown, revoked or expired",
+    ),
+    (
+        "403",
+        "The key lacks the permission, scope, origin or plan, or a quota is used up",
+    ),
+    ("404", "No such resource for this caller"),
+    ("429", "Too many requests: wait for Retry-After seconds"),
+    ("500", "An internal error"),
+    (
+        "503",
+        "A dependency is away or the server is busy: try again",
+    ),
+    ("504", "The request took too long"),
+];
+
+/// What operations with a body may answer as well.
+const TOO_LARGE: (&str, &str) = ("413", "The body is larger than this server takes");
+
+/// What operations that change something may answer as well.
+const CHANGES: [(&str, &str); 2] = [
+    (
+        "409",
+        "The name is taken, the state does not allow it, or the Idempotency-Key belongs to another request or to one under way",
+    ),
+    (
+        "507",
+        "The disk is almost full: writes are refused until space is freed",
+    ),
+];
+
+/// The scheme of the key, and that of the header that says which namespace a request is about.
+const BEARER: &str = "bearer";
+const NAMESPACE: &str = "namespace";
+
+/// Headers that arguments of handlers read, by the ends of the arguments' types.
+const HEADERS: [(&str, &str, &str); 2] = [
+    (
+        "::public::door::Proof",
+        "X-Retriever-Password",
+        "The password of a page that has one.",
+    ),
+    (
+        "::public::routes::Session",
+        "X-Session-ID",
+        "The visitor's session, where the body names none.",
+    ),
+];
+
+thread_local! {
+    /// Whether the routes that this thread makes are described.
+    static DESCRIBED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The description of every operation.
+pub fn document() -> OpenApi {
+    DESCRIBED.set(true);
+    let operations = OpenApiRouter::with_openapi(base()).merge(crate::v1::operations());
+    DESCRIBED.set(false);
+    let (_, mut document) = operations.split_for_parts();
+    finish(&mut document);
+    document
+}
+
+/// What a router tells of an operation: all of it where it is described, else nothing.
+pub(super) fn operation<P>(schemas: &mut Vec<(String, RefOr<Schema>)>, takes: &str) -> Operation
+where
+    P: Path + SchemaReferences + for<'t> Tags<'t>,
+{
+    if !DESCRIBED.get() {
+        return Operation::new();
+    }
+    let mut operation = P::operation();
+    P::schemas(schemas);
+    let tags = P::tags().into_iter().map(ToOwned::to_owned);
+    operation.tags.get_or_insert_default().extend(tags);
+    name_headers(&mut operation, takes);
+    operation
+}
+
+/// Tells of the headers that a handler's arguments read. What is told of namespaces is what the argument enforces, so no
+/// handler can forget to tell it.
+fn name_headers(operation: &mut Operation, takes: &str) {
+    let within = || SecurityRequirement::new(NAMESPACE, Vec::<String>::new());
+    if takes.contains("::OptionalScope<") {
+        operation.security = Some(vec![within(), SecurityRequirement::default()]);
+    } else if takes.contains("::Scope<") {
+        operation.security = Some(vec![within()]);
+    }
+    for (argument, name, about) in HEADERS {
+        if takes.contains(argument) {
+            let header = ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Header)
+                .required(Required::False)
+                .description(Some(about))
+                .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+                .build();
+            let parameters = operation.parameters.get_or_insert_default();
+            parameters.push(RefOr::T(header));
+        }
+    }
+}
+
+/// A type, with those that it is made of.
+pub(super) fn add<T: ToSchema>(components: &mut Components) {
+    components
+        .schemas
+        .insert(T::name().into_owned(), T::schema());
+    let mut nested = Vec::new();
+    T::schemas(&mut nested);
+    components.schemas.extend(nested);
+}
+
+/// The document before the operations are added.
+fn base() -> OpenApi {
+    let mut components = Components::new();
+    components.add_security_scheme(
+        BEARER,
+        SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
+    );
+    let namespace = ApiKeyValue::with_description(
+        "X-Namespace",
+        "The id of the namespace (ns_…) that a request is about. It says where, and proves nothing: the key does.",
+    );
+    components.add_security_scheme(NAMESPACE, SecurityScheme::ApiKey(ApiKey::Header(namespace)));
+    add::<loupe_wire::ErrorResponse>(&mut components);
+    // What only a query names.
+    add::<loupe_wire::AuditAction>(&mut components);
+    components
+        .schemas
+        .insert("ValidationErrorResponse".into(), validation_schema());
+    OpenApiBuilder::new()
+        .info(
+            InfoBuilder::new()
+                .title("Loupe")
+                .description(Some(ABOUT))
+                .version(INTERFACE_VERSION)
+                .build(),
+        )
+        .components(Some(components))
+        .build()
+}
+
+fn validation_schema() -> RefOr<utoipa::openapi::Schema> {
+    serde_json::from_value(serde_json::json!({
+        "type": "object",
+        "required": ["detail"],
+        "properties": {"detail": {"type": "array", "items": {
+            "type": "object",
+            "required": ["loc", "msg", "type"],
+            "properties": {
+                "loc": {"type": "array", "items": {"type": "string"}},
+                "msg": {"type": "string"},
+                "type": {"type": "string"},
+                "input": {},
+                "ctx": {"type": "object"}
+            }
+        }}}
+    }))
+    .expect("a literal schema that the snapshot test reads")
+}
+
+/// Adds what operations share: errors, the key and its level, the name of a request.
+fn finish(document: &mut OpenApi) {
+    share(document);
+    // The router's word for "all the rest of the path"; the description has none.
+    for (path, item) in std::mem::take(&mut document.paths.paths) {
+        let path = path.replace("{*", "{");
+        document.paths.paths.insert(path, item);
+    }
+    examples::add(document);
+    hosts::add(document);
+}
+
+fn share(document: &mut OpenApi) {
+    let schemas = document.components.as_ref().map(|known| &known.schemas);
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in operations(item) {
+            if let Some(schemas) = schemas {
+                excuse_body(operation, schemas);
+            }
+            let large = operation.request_body.as_ref().map(|_| &TOO_LARGE);
+            let changes = (method != Method::GET).then_some(&CHANGES);
+            let shared = ERRORS
+                .iter()
+                .chain(large)
+                .chain(changes.into_iter().flatten());
+            for (status, description) in shared {
+                let response = RefOr::T(json_response(description, "ErrorResponse"));
+                operation
+                    .responses
+                    .responses
+                    .entry((*status).into())
+                    .or_insert(response);
+            }
+            let invalid = json_response(
+                "The request breaks the declared shape or limits",
+                "ValidationErrorResponse",
+            );
+            operation
+                .responses
+                .responses
+                .entry("422".into())
+                .or_insert(RefOr::T(invalid));
+            let Found::Row(row) = table::find(&method, path) else {
+                continue;
+            };
+            if row.access == Access::Public {
+                continue;
+            }
+            let beside = operation.security.take().unwrap_or_default();
+            let beside = match beside.is_empty() {
+                true => vec![SecurityRequirement::default()],
+                false => beside,
+            };
+            let keyed = |one: SecurityRequirement| one.add(BEARER, Vec::<String>::new());
+            operation.security = Some(beside.into_iter().map(keyed).collect());
+            let level = match row.access {
+                Access::Level(level) => level,
+                _ => Permission::Read,
+            };
+            let extension = ("x-required-permission", serde_json::json!(level));
+            operation.extensions = Some([extension].into_iter().collect());
+            if method == Method::POST {
+                name_requests(operation);
+            }
+        }
+    }
+}
+
+/// A body of which nothing has to be there need not be there itself: it is read as an object without members.
+fn excuse_body(operation: &mut Operation, schemas: &BTreeMap<String, RefOr<Schema>>) {
+    let Some(RefOr::T(request)) = operation.request_body.as_mut() else {
+        return;
+    };
+    let Some(RefOr::T(content)) = request.content.get("application/json") else {
+        return;
+    };
+    let Some(RefOr::Ref(named)) = &content.schema else {
+        return;
+    };
+    let name = named.ref_location.rsplit('/').next().unwrap_or_default();
+    if let Some(RefOr::T(Schema::Object(object))) = schemas.get(name)
+        && object.required.is_empty()
+    {
+        request.required = None;
+    }
+}
+
+/// Every POST with a key takes the header that makes repetitions harmless.
+fn name_requests(operation: &mut Operation) {
+    let header = ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "A repetition within 24 hours gets the answer of the first request with this key.",
+        ))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(255)),
+        ))
+        .build();
+    operation
+        .parameters
+        .get_or_insert_default()
+        .push(RefOr::T(header));
+}
+
+fn json_response(description: &str, schema: &str) -> Response {
+    let reference = RefOr::Ref(Ref::from_schema_name(schema));
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/json", Content::new(Some(reference)))
+        .build()
+}
+
+pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
+    [
+        (Method::GET, &mut item.get),
+        (Method::POST, &mut item.post),
+        (Method::PUT, &mut item.put),
+        (Method::PATCH, &mut item.patch),
+        (Method::DELETE, &mut item.delete),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)))
+}
