@@ -232,7 +232,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     match claim.kind.as_str() {
         REMOVE_OBJECTS => {
             let gone = Gone::deserialize(work).map_err(ApiError::internal)?;
-            free(app, namespace_id, &gone).await
+            free(app, org_id, namespace_id, &gone).await
         }
         REMOVE_COLLECTION => remove_collection(app, namespace_id, named(work)?).await,
         REMOVE_BUCKET => remove_bucket(app, org_id, namespace_id, named(work)?).await,
@@ -272,12 +272,12 @@ pub async fn remove_collection(app: &App, namespace_id: &str, collection_id: &st
     destinations::delete_all(app, namespace_id, &[folder]).await
 }
 
-async fn free(app: &App, namespace_id: &str, gone: &Gone) -> Result<()> {
+async fn free(app: &App, org_id: &str, namespace_id: &str, gone: &Gone) -> Result<()> {
     let ids = match gone.keeps_files {
         true => still_gone(app, namespace_id, gone.object_ids.clone()).await?,
         false => gone.object_ids.clone(),
     };
-    made::remove_documents(app, namespace_id, &ids).await?;
+    made::remove_documents(app, org_id, namespace_id, &ids).await?;
     for key in &gone.files {
         app.blobs().delete(key).await?;
     }
@@ -358,7 +358,7 @@ async fn remove_bucket(app: &App, org_id: &str, namespace_id: &str, bucket_id: &
             break;
         }
         let objects: Vec<ObjectResponse> = rows.into_iter().map(|row| row.0.0).collect();
-        free(app, namespace_id, &Gone::objects(&objects)).await?;
+        free(app, org_id, namespace_id, &Gone::objects(&objects)).await?;
         delete_objects(app, org_id, namespace_id, objects).await?;
     }
     // A bucket of the file store keeps these, and asks for them to be paid, where nobody sees them.

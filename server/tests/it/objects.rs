@@ -217,5 +217,9 @@ both! {
         let count = format!("/v1/collections/{}/documents/count", collection["collection_id"].as_str().unwrap());
         let count = server.call_in(&namespace, "GET", &count, Value::Null).await.ok();
         assert_eq!(count["count"], 0);
+        // Whoever follows the feed hears of the document, too.
+        let feed = server.call("GET", "/v1/events?event_type=document.deleted", Value::Null).await.ok();
+        let told: Vec<&Value> = feed["results"].as_array().unwrap().iter().map(|event| &event["payload"]["collection_id"]).collect();
+        assert_eq!(told, [&collection["collection_id"]], "{feed:#}");
     }
 }

@@ -125,7 +125,7 @@ async fn remove_forgotten(app: &App, claim: &Claim, id: &str) -> Result<()> {
         principal: None,
     };
     let gone = store::forgotten(app.db(), &reach.namespace_id, id).await?;
-    removal::remove_from(app, &reach, &gone).await?;
+    removal::remove_from(app, &claim.org_id, &reach, &gone).await?;
     let id = id.to_owned();
     app.db()
         .write(move |tx: &mut Tx| {
@@ -312,7 +312,7 @@ impl Away<'_> {
     async fn here_again(&self, to: LifecycleState) -> Result<bool> {
         let (app, namespace_id) = (self.app, self.reach.namespace_id.clone());
         let gone = store::forgotten(app.db(), &namespace_id, &self.id()).await?;
-        removal::remove_from(app, &self.reach, &gone).await?;
+        removal::remove_from(app, &self.claim.org_id, &self.reach, &gone).await?;
         let (claim, id, now) = (self.claim.clone(), self.id(), app.clock().micros());
         let removed = gone.len();
         app.db()

@@ -38,7 +38,7 @@ pub use sharing::set_acl;
 pub use sight::{Sight, everywhere, of_patterns, open};
 pub use upserting::{checked, find_sent, upsert};
 pub use view::{Shape, VectorNames, presign, view};
-pub use writing::{create, delete, keywords};
+pub use writing::{create, delete, keywords, removal_events};
 
 use std::sync::Arc;
 

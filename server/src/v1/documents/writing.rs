@@ -1,6 +1,6 @@
 //! Writing documents: journalled, applied, told of.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use loupe_engine::store::{CollectionSpec, Document, WithVectors};
 use loupe_wire::{CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object, Value};
@@ -180,6 +180,34 @@ fn told_events(
     let told = told.iter().filter(|(_, ids)| !ids.is_empty());
     told.map(|(kind, ids)| (*kind, payload(kind, ids)))
         .collect()
+}
+
+fn removal_event(ids: &[String]) -> &'static str {
+    match ids.len() {
+        1 => "document.deleted",
+        _ => "documents.deleted.batch",
+    }
+}
+
+/// The events that tell of documents which are removed with what they were made of, by collection.
+pub fn removal_events(namespace_id: &str, documents: &[Document]) -> Vec<(&'static str, Value)> {
+    let mut removed: BTreeMap<&str, (Vec<String>, Object)> = BTreeMap::new();
+    for one in documents {
+        let (ids, readers) = removed.entry(&one.collection_id).or_default();
+        let internal = one.payload.get("_internal");
+        // Nobody can ask later who could see a document that is gone.
+        if let Some(acl) = internal.and_then(|internal| internal.get("_acl")) {
+            readers.insert(one.document_id.clone(), acl.clone());
+        }
+        ids.push(one.document_id.clone());
+    }
+    let told = removed
+        .into_iter()
+        .flat_map(|(collection, (ids, readers))| {
+            let told = [(removal_event(&ids), ids.as_slice())];
+            told_events((namespace_id, collection), &told, &readers)
+        });
+    told.collect()
 }
 
 /// The text that keyword search reads: every text member, in order.
@@ -428,10 +456,7 @@ async fn remove(
     readers: Object,
     left: Vec<Left>,
 ) -> Result<()> {
-    let kind = match ids.len() {
-        1 => "document.deleted",
-        _ => "documents.deleted.batch",
-    };
+    let kind = removal_event(&ids);
     let entry = Entry::Delete {
         namespace_id: scope.namespace_id.clone(),
         collection_id,

@@ -19,6 +19,7 @@ use crate::{
         annotations::signal,
         collections::{self, COLLECTIONS, lifecycle},
         documents,
+        namespaces::push_event,
     },
 };
 
@@ -29,6 +30,7 @@ const PAGE: usize = 1000;
 /// they are brought back.
 pub(super) async fn remove_documents(
     app: &App,
+    org_id: &str,
     namespace_id: &str,
     object_ids: &[String],
 ) -> Result<()> {
@@ -44,7 +46,7 @@ pub(super) async fn remove_documents(
             collection_ids: before.keys().cloned().collect(),
             principal: None,
         };
-        remove_from(app, &reach, object_ids).await?;
+        remove_from(app, org_id, &reach, object_ids).await?;
         note_away(app, namespace_id, object_ids).await?;
         // What came back in between may have brought them along.
         let now = moments(app, namespace_id).await?;
@@ -92,7 +94,12 @@ async fn note_away(app: &App, namespace_id: &str, object_ids: &[String]) -> Resu
 ///
 /// # Errors
 /// A store fails; safe to repeat.
-pub async fn remove_from(app: &App, reach: &Reach, object_ids: &[String]) -> Result<()> {
+pub async fn remove_from(
+    app: &App,
+    org_id: &str,
+    reach: &Reach,
+    object_ids: &[String],
+) -> Result<()> {
     if object_ids.is_empty() {
         return Ok(());
     }
@@ -109,6 +116,7 @@ pub async fn remove_from(app: &App, reach: &Reach, object_ids: &[String]) -> Res
         let mut annotated = Vec::new();
         loop {
             let page = app.store().list(reach, query.clone()).await?;
+            tell(app, org_id, &reach.namespace_id, &page.documents).await?;
             remove_generated(app, &reach.namespace_id, &page.documents).await?;
             let ids = page.documents.into_iter().map(|one| one.document_id);
             let ids: Vec<String> = ids.collect();
@@ -126,6 +134,26 @@ pub async fn remove_from(app: &App, reach: &Reach, object_ids: &[String]) -> Res
         signal::forget_documents(app, &reach.namespace_id, &annotated).await?;
     }
     Ok(app.store().flush().await?)
+}
+
+/// Tells that documents go. A process that dies before they are gone tells it once more: better twice than never.
+async fn tell(app: &App, org_id: &str, namespace_id: &str, documents: &[Document]) -> Result<()> {
+    let events = documents::removal_events(namespace_id, documents);
+    if events.is_empty() {
+        return Ok(());
+    }
+    let (org_id, namespace_id) = (org_id.to_owned(), namespace_id.to_owned());
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for (kind, payload) in events {
+                    push_event(tx, &org_id, &namespace_id, kind, payload, now).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
 }
 
 /// Removes thumbnails and other files that were made with documents.
