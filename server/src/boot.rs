@@ -282,7 +282,7 @@ fn open_extraction(config: &Config) -> anyhow::Result<Extraction> {
         config.extractor.clone()
     };
     Ok(Extraction::new(program, config.jobs.extractors)
-        .with_tools(Tools::find())
+        .with_tools(Tools::find().with_languages(&config.ocr_languages))
         .with_largest(config.limits.upload_bytes))
 }
 

@@ -41,6 +41,8 @@ pub struct Config {
     pub models: Models,
     /// The program that decodes files, run with `extract-worker`; empty = this one.
     pub extractor: PathBuf,
+    /// What scans are written in, as tesseract names it: `eng+deu` for two of which each has its package; empty = English.
+    pub ocr_languages: String,
     pub limits: Limits,
     pub rates: Rates,
     pub jobs: Jobs,
@@ -299,6 +301,7 @@ impl Default for Config {
                 transcription: None,
             },
             extractor: PathBuf::new(),
+            ocr_languages: String::new(),
             limits: Limits {
                 body_bytes: 10 << 20,
                 upload_bytes: 500 << 20,

@@ -91,7 +91,7 @@ fn ingest(language: Option<&Script>, speech: Option<&Script>) -> Ingest {
     };
     #[expect(clippy::disallowed_methods, reason = "a test asks its own endpoints")]
     let client = reqwest::Client::builder().build().unwrap();
-    let tools = Tools::find();
+    let tools = Tools::find().with_languages("eng");
     assert!(tools.media().is_ok(), "the tests need ffmpeg");
     Ingest {
         extraction: Extraction::in_process().with_tools(tools),

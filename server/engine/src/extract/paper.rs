@@ -29,8 +29,13 @@ const RENDER: Limits = Limits {
 pub async fn written(extraction: &Extraction, picture: &Bytes) -> Result<String> {
     let folder = folder()?;
     write(&folder.path().join("page.jpg"), picture).await?;
-    let arguments = ["page.jpg", "read", "--psm", "3", "txt"];
-    let arguments = arguments.map(str::to_owned).to_vec();
+    let language = extraction.tools().languages();
+    let arguments: Vec<String> = ["page.jpg", "read", "--psm", "3"]
+        .into_iter()
+        .chain(language.into_iter().flat_map(|language| ["-l", language]))
+        .chain(["txt"])
+        .map(str::to_owned)
+        .collect();
     extraction
         .run(
             Tool::Tesseract,

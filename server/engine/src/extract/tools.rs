@@ -66,6 +66,8 @@ pub struct Tools {
     ffprobe: Option<PathBuf>,
     tesseract: Option<PathBuf>,
     pdftoppm: Option<PathBuf>,
+    /// What scans are written in, as tesseract names it, such as `eng+deu`; none = its own default, English.
+    languages: Option<String>,
 }
 
 impl Tools {
@@ -82,7 +84,20 @@ impl Tools {
             ffprobe: find(Tool::Ffprobe),
             tesseract: find(Tool::Tesseract),
             pdftoppm: find(Tool::Pdftoppm),
+            languages: None,
         }
+    }
+
+    /// Reads scans in these languages, as tesseract names them: `eng+deu`. Each needs its package.
+    #[must_use]
+    pub fn with_languages(mut self, languages: &str) -> Self {
+        self.languages = (!languages.is_empty()).then(|| languages.to_owned());
+        self
+    }
+
+    /// What scans are written in, if somebody said so.
+    pub fn languages(&self) -> Option<&str> {
+        self.languages.as_deref()
     }
 
     /// A machine without any of them.
