@@ -77,6 +77,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     52 "0052_event_traces",
     53 "0053_no_scans",
     54 "0054_tries",
+    55 "0055_looks_again",
 ];
 
 const SCHEMA: &str =

@@ -1,5 +1,6 @@
 //! Alerts: told once for each rise of their condition, through every channel, whatever made them look.
 
+mod again;
 mod applied;
 mod conditions;
 mod held;
@@ -101,6 +102,16 @@ async fn no_channel_is_taken_that_leads_nowhere(server: &Server, namespace: &str
         (
             json!({"channel_type": "batch", "config": {"bucket_id": "bkt_1"}}),
             Some("collection_id"),
+            "missing",
+        ),
+        (
+            json!({"channel_type": "email"}),
+            Some("to_addresses"),
+            "missing",
+        ),
+        (
+            json!({"channel_type": "email", "config": {"to_addresses": []}}),
+            Some("to_addresses"),
             "missing",
         ),
         (
@@ -360,7 +371,7 @@ both! {
         let body = json!({
             "name": "empty somewhere", "source": "system", "system_condition": {"type": "collection_empty"},
             "namespace_selector": {"mode": "selected", "namespace_ids": [namespace]},
-            "notification_config": {"channels": [{"channel_type": "email", "config": {}}]},
+            "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
         });
         let made = server.call("POST", "/v1/organizations/alerts", body).await.ok();
         assert_eq!((&made["namespace_id"], &made["namespace_selector"]["mode"]), (&Value::Null, &json!("selected")));

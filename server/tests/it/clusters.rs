@@ -354,6 +354,7 @@ both! {
         server.call_in(&namespace, "PATCH", &path, json!({"algorithm_params": {"n_clusters": "many"}})).await.invalid(&["body", "vector_config", "algorithm_params", "n_clusters"], "int_type");
         let changed = server.call_in(&namespace, "PATCH", &path, json!({"cluster_name": "finer", "algorithm_params": {"n_clusters": 2}, "sample_size": 20})).await.ok();
         assert_eq!((&changed["cluster_name"], &changed["vector_config"]["sample_size"], &changed["vector_config"]["algorithm_params"]["n_clusters"]), (&json!("finer"), &json!(20), &json!(2)));
+        assert_eq!(server.events("cluster.updated").await.len(), 1);
         // Nothing to gather, and nothing to assign to.
         for body in [json!({"filters": {"field": "number", "operator": "gt", "value": 1000}}), json!({"mode": "assign"})] {
             let (task, run) = executed(&server, &namespace, &id, body).await;

@@ -259,6 +259,33 @@ both! {
         assert!(count.as_object().unwrap().values().any(|value| *value == 1), "{count}");
     }
 
+    async fn a_clone_without_room_for_its_documents_fails_and_says_so(server) {
+        // All but one of a million documents are put away elsewhere.
+        let (filed, _) = crate::harness::retriever(&server, "filed").await;
+        let things = "/v1/collections/things";
+        server.call_in(&filed, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
+        let away = json!({"lifecycle_state": "archived", "async_transition": false});
+        server.call_in(&filed, "PATCH", &format!("{things}/lifecycle"), away).await.ok();
+        let mut rows: Vec<(String, Json<Value>)> = server.app.db().all("SELECT id, data FROM collections WHERE name = 'things'", vec![]).await.unwrap();
+        let (id, Json(mut put_away)) = rows.remove(0);
+        put_away["document_count"] = 999_999.into();
+        server.app.db().write(move |tx| Box::pin(async move {
+            let args = loupe_server::args![id, loupe_server::db::Arg::json(&put_away)];
+            tx.run("UPDATE collections SET data = $2 WHERE id = $1", args).await
+        })).await.unwrap();
+        let (namespace, _) = crate::harness::retriever(&server, "pattern").await;
+        server.call_in(&namespace, "POST", &format!("{things}/documents"), json!({"title": "the last one"})).await.ok();
+        set(&server, "pro", false).await;
+        let clone = format!("/v1/namespaces/{namespace}/clone");
+        let answer = server.call("POST", &clone, json!({"namespace_name": "copy"})).await.ok();
+        let task = server.task_end(answer["task_id"].as_str().unwrap()).await;
+        assert_eq!(task["status"], "FAILED", "{task:#}");
+        let path = format!("/v1/namespaces/{}", answer["namespace"]["namespace_id"].as_str().unwrap());
+        let found = server.call("GET", &path, Value::Null).await.ok();
+        assert_eq!((&found["clone_status"], &found["namespace_ready"]), (&json!("failed"), &json!(false)), "{found:#}");
+        assert!(found["clone_error"].as_str().is_some_and(|why| !why.is_empty()), "{found:#}");
+    }
+
     async fn documents_wait_for_a_plan_like_other_work(server) {
         let (namespace, _) = crate::harness::retriever(&server, "unplanned").await;
         set(&server, "build", true).await;

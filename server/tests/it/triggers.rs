@@ -210,6 +210,9 @@ both! {
         assert_eq!(server.call_in(&namespace, "DELETE", &path, Value::Null).await.status, 204);
         let gone = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
         assert_eq!(gone["status"], "disabled");
+        for (kind, count) in [("trigger.paused", 1), ("trigger.resumed", 1), ("trigger.updated", 4), ("trigger.deleted", 1)] {
+            assert_eq!(server.events(kind).await.len(), count, "{kind}");
+        }
         server.call_in(&namespace, "POST", &format!("{path}/execute"), Value::Null).await.error(409, "ConflictError");
         server.call_in(&namespace, "DELETE", &path, Value::Null).await.error(409, "ConflictError");
     }
@@ -234,6 +237,30 @@ both! {
         assert_eq!(resting["execution_count"], 1);
         server.app.clock().advance(601);
         executed(&server, &namespace, &id, 2).await;
+    }
+
+    async fn events_of_a_collection_count_by_its_name_too(server) {
+        let (namespace, retriever) = retriever(&server, "by-name").await;
+        let things = server.call_in(&namespace, "GET", "/v1/collections/things", Value::Null).await.ok()["collection_id"].clone();
+        server.call_in(&namespace, "POST", "/v1/collections", json!({
+            "collection_name": "more", "source": {"type": "direct_upsert"},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
+        })).await.ok();
+        let of = |collection: &str| json!({"event_type": "document.created", "collection_id": collection});
+        let made = make(&server, &namespace, search(&retriever, "event", of("things"))).await;
+        assert_eq!(made["schedule_config"]["collection_id"], things);
+        let other = id(&make(&server, &namespace, search(&retriever, "event", of("more"))).await);
+        write(&server, &namespace, "one").await;
+        executed(&server, &namespace, &id(&made), 1).await;
+        let path = format!("/v1/triggers/{other}");
+        let changed = server.call_in(&namespace, "PATCH", &path, json!({"schedule_config": of("things")})).await.ok();
+        assert_eq!((&changed["schedule_config"]["collection_id"], &changed["execution_count"]), (&things, &json!(0)));
+        write(&server, &namespace, "two").await;
+        executed(&server, &namespace, &other, 1).await;
+        // What objects tell names no collection.
+        let objects = search(&retriever, "event", json!({"event_type": "object.created", "collection_id": "things"}));
+        server.call_in(&namespace, "POST", "/v1/triggers", objects).await
+            .invalid(&["body", "schedule_config", "collection_id"], "value_error");
     }
 
     async fn events_are_counted_again_after_a_pause(server) {

@@ -184,8 +184,7 @@ fn masked(config: &Object) -> Option<&'static str> {
     })
 }
 
-/// A member without which a channel leads nowhere. What names a webhook of the organization goes where that one leads, and
-/// the addresses of mail may be written later.
+/// A member without which a channel leads nowhere. What names a webhook of the organization goes where that one leads.
 fn lacking(kind: Kind, webhook_id: Option<&str>, config: &Object) -> Option<&'static str> {
     let is_named = |name: &str| {
         let text = config.get(name).and_then(Value::as_str);
@@ -195,7 +194,10 @@ fn lacking(kind: Kind, webhook_id: Option<&str>, config: &Object) -> Option<&'st
         Kind::Message(_) if webhook_id.is_some() || is_named("channel_id") => &[],
         Kind::Message(NotificationChannel::Webhook) => &["url"],
         Kind::Message(NotificationChannel::Slack) => &["webhook_url"],
-        Kind::Message(NotificationChannel::Email) => &[],
+        Kind::Message(NotificationChannel::Email) => match config.get("to_addresses") {
+            Some(Value::Array(addresses)) if !addresses.is_empty() => &[],
+            _ => &["to_addresses"],
+        },
         Kind::Batch => &["bucket_id", "collection_id"],
     };
     needed.iter().copied().find(|name| !is_named(name))

@@ -11,7 +11,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{Alert, conditions, delivery::DELIVER, selecting::namespaces_of, store, tell};
+use super::{Alert, again, conditions, delivery::DELIVER, selecting::namespaces_of, store, tell};
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
@@ -38,7 +38,8 @@ const KNOWN: &str = "known";
 pub(super) struct Cause {
     /// A second look for the same key changes nothing.
     pub key: String,
-    /// The collection that was written to, where that is the cause.
+    /// The collection that was written to, where that is the cause, and the namespace that it is in.
+    pub namespace_id: String,
     pub collection_id: String,
     pub documents: Vec<String>,
     /// Inputs from the document; they win over the alert's own.
@@ -292,12 +293,13 @@ async fn decide(
     if result.triggered {
         state.fired_at = now.max(state.fired_at);
     }
-    let measured = found.baseline.is_some();
+    let mut noted = again::note(&mut state, &cause, found.holds, rises && !result.triggered);
     if let Some(baseline) = found.baseline {
         state.baseline.0 = baseline;
         state.baseline.0.insert(KNOWN.into(), json!(known));
+        noted = true;
     }
-    if measured || before != (state.holds, state.fired_at) {
+    if noted || before != (state.holds, state.fired_at) {
         store::keep_state(tx, owner, &state).await?;
     }
     if found.holds || cause.is_request {

@@ -203,7 +203,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// Whether it asks something else for each document.
-    fn is_per_document(&self) -> bool {
+    pub(super) fn is_per_document(&self) -> bool {
         needs_document(&self.mappings)
     }
 
@@ -302,6 +302,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     for watcher in once.into_iter().filter(|_| at_once) {
         let cause = Cause {
             key: claim.task_id.clone(),
+            namespace_id: namespace_id.to_owned(),
             collection_id: collection_id.clone(),
             documents: written.documents.clone(),
             inputs: inputs(app, &watcher.mappings, &Value::Null),
@@ -326,6 +327,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
             for watcher in &each {
                 let cause = Cause {
                     key: written.key(claim, &document.document_id),
+                    namespace_id: namespace_id.to_owned(),
                     collection_id: collection_id.clone(),
                     documents: vec![document.document_id.clone()],
                     inputs: inputs(app, &watcher.mappings, &value),

@@ -1,6 +1,7 @@
 //! Alerts: a question that is asked again and again, of a retriever or of the server's own state, and people who are told
 //! when its answer calls for them. One cause is told once, over any number of processes.
 
+mod again;
 mod changing;
 mod channels;
 mod checking;

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use loupe_wire::{AlertExecutionResult, Object, Value};
 
-use super::Alert;
+use super::{Alert, again};
 use crate::{
     args,
     db::{Arg, Db, Json, Tx},
@@ -14,11 +14,13 @@ crate::table!(pub(super) static ALERTS: Alert = "alerts", "alert");
 crate::sql! {
     // Of every organization: the clock is one.
     const EVERYWHERE = "SELECT data FROM alerts ORDER BY id";
+    // Of every organization, too: what may be looked at again, as its baseline has it.
+    const STANDING = "SELECT s.owner, a.data, s.fired_at, s.baseline FROM alert_states s JOIN alerts a ON a.owner = s.owner AND a.id = s.alert_id WHERE s.stands = TRUE ORDER BY s.alert_id";
     const STATES = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1";
     const STATE = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1 AND alert_id = $2";
     // Changes nothing, but holds the row until the transaction ends, also one that was not there.
     const HOLD_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline) VALUES ($2, $1, FALSE, 0, '{}') ON CONFLICT (alert_id) DO UPDATE SET holds = alert_states.holds";
-    const KEEP_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline) VALUES ($2, $1, $3, $4, $5) ON CONFLICT (alert_id) DO UPDATE SET holds = $3, fired_at = $4, baseline = $5";
+    const KEEP_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline, stands) VALUES ($2, $1, $3, $4, $5, $6) ON CONFLICT (alert_id) DO UPDATE SET holds = $3, fired_at = $4, baseline = $5, stands = $6";
     const DROP_STATE = "DELETE FROM alert_states WHERE owner = $1 AND alert_id = $2";
 
     const INSERT = "INSERT INTO alert_executions (execution_id, alert_id, owner, cause, triggered, created_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (alert_id, cause) DO NOTHING";
@@ -42,6 +44,14 @@ crate::sql! {
 pub(super) async fn everywhere(db: &Db) -> Result<Vec<Alert>> {
     let rows: Vec<(Json<Alert>,)> = db.all(EVERYWHERE, args![]).await?;
     Ok(rows.into_iter().map(|(alert,)| alert.0).collect())
+}
+
+/// An alert, whose it is, when it fired last, and its baseline.
+type Standing = (String, Json<Alert>, i64, Json<Object>);
+
+/// Alerts whose condition held when they looked at what was written.
+pub(super) async fn standing(db: &Db) -> Result<Vec<Standing>> {
+    db.all(STANDING, args![]).await
 }
 
 crate::row! {
@@ -93,7 +103,8 @@ pub(super) async fn keep_state(tx: &mut Tx, owner: &str, state: &State) -> Resul
         &state.alert_id,
         state.holds,
         state.fired_at,
-        baseline
+        baseline,
+        again::stands(state)
     ];
     tx.run(KEEP_STATE, args).await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Alerts that look by the clock: by their own mode, and because a collection applies them so.
+//! Alerts that look by the clock: by their own mode, because a collection applies them so, and because they are to look again.
 
 use std::{collections::BTreeSet, sync::atomic::Ordering};
 
@@ -6,7 +6,7 @@ use loupe_wire::{AlertExecutionMode, AlertSource, TaskType, Value};
 use serde_json::json;
 
 use super::{
-    Alert,
+    Alert, again,
     evaluation::Cause,
     ingest::{inputs, look_all, needs_document, watchers},
     store::{self, ALERTS},
@@ -65,7 +65,7 @@ pub async fn tick(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Those with an alert that looks by the clock.
+/// Those with an alert that looks by the clock, or is to look again.
 async fn organizations(app: &App) -> Result<BTreeSet<String>> {
     let (mut timed, mut others) = (BTreeSet::new(), BTreeSet::new());
     for alert in store::everywhere(app.db()).await? {
@@ -75,6 +75,8 @@ async fn organizations(app: &App) -> Result<BTreeSet<String>> {
             others.insert(alert.org_id);
         }
     }
+    let again = again::due(app).await?.into_iter();
+    timed.extend(again.map(|one| one.alert.org_id));
     for org_id in others {
         if !timed.contains(&org_id) && !applied(app, &org_id).await?.is_empty() {
             timed.insert(org_id);
@@ -145,5 +147,6 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
             }
         }
     }
+    looks.extend(again::looks(app, &claim.org_id, &key).await?);
     look_all(app, looks).await
 }

@@ -26,7 +26,7 @@ pub use routes::router;
 pub use scheduled::{begin_schedule, check_schedule, end_schedule, new_id};
 
 use self::schedule::Schedule;
-use super::{events::Reader, namespaces::push_event, tasks::name_of};
+use super::{collections::COLLECTIONS, events::Reader, namespaces::push_event, tasks::name_of};
 use crate::{
     app::App,
     auth::{Delete, Level, Read, Scope, Write},
@@ -71,7 +71,7 @@ pub async fn create(
     schedule::check_members(request.trigger_type, &schedule_config)?;
     let action = &request.action_config;
     let resource_id = action::check(app, scope, request.action_type, action).await?;
-    check_looked_at(app, scope, &schedule, Some(action)).await?;
+    check_looked_at(app, scope, &schedule, &mut schedule_config, Some(action)).await?;
     let next = match request.status {
         TriggerStatus::Active => schedule.first(now)?,
         _ => None,
@@ -119,24 +119,33 @@ fn check_room(count: i64) -> Result<()> {
     Err(ApiError::conflict("", message).with("limit", MOST))
 }
 
-/// A schedule that looks at a collection looks at one that is there, and tells nothing that the caller may not read.
+/// A schedule that looks at a collection looks at one that is there, and tells nothing that the caller may not read. Events tell
+/// the id of theirs, so what waits for them keeps that, also of a collection that was named otherwise.
 async fn check_looked_at<L: Level>(
     app: &App,
     scope: &Scope<L>,
     schedule: &Schedule,
+    config: &mut Object,
     action: Option<&Object>,
 ) -> Result<()> {
-    let collection = match schedule {
-        Schedule::Condition(condition) => condition.collection_id.as_ref(),
-        Schedule::Event { collection_id, .. } => collection_id.as_ref(),
-        _ => None,
-    };
-    if let Some(collection) = collection {
-        super::collections::resolve(app, &scope.namespace_id, std::slice::from_ref(collection))
-            .await?;
-    }
+    let (db, namespace_id) = (app.db(), &scope.namespace_id);
     match schedule {
-        Schedule::Condition(condition) => condition::check(app, scope, condition, action).await,
+        Schedule::Condition(condition) => {
+            if let Some(named) = &condition.collection_id {
+                COLLECTIONS.known(db, namespace_id, named).await?;
+            }
+            condition::check(app, scope, condition, action).await
+        }
+        Schedule::Event {
+            event_type,
+            collection_id: Some(named),
+            ..
+        } => {
+            schedule::check_of_collection(event_type, named)?;
+            let found = COLLECTIONS.known(db, namespace_id, named).await?;
+            config.insert("collection_id".into(), found.id.as_str().into());
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
@@ -241,7 +250,7 @@ pub async fn update(
         let schedule = Schedule::read(before.trigger_type, config)?;
         schedule::check_members(before.trigger_type, config)?;
         let action = Some(&before.action_config);
-        check_looked_at(app, scope, &schedule, action).await?;
+        check_looked_at(app, scope, &schedule, config, action).await?;
     }
     let status = request.status;
     if let Some(status) = status

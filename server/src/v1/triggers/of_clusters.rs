@@ -164,7 +164,7 @@ async fn create(
     schedule::normal(request.trigger_type, &mut schedule_config);
     let schedule = Schedule::read(request.trigger_type, &schedule_config)?;
     schedule::check_members(request.trigger_type, &schedule_config)?;
-    super::check_looked_at(app, scope, &schedule, None).await?;
+    super::check_looked_at(app, scope, &schedule, &mut schedule_config, None).await?;
     if !matches!(
         request.status,
         TriggerStatus::Active | TriggerStatus::Paused

@@ -15,6 +15,17 @@ const LONGEST: i64 = 31_536_000;
 /// How often a condition is looked at unless it says so, in seconds.
 const CHECKED: i64 = 300;
 
+/// How events begin that tell the collection which they are of.
+const OF_COLLECTIONS: [&str; 7] = [
+    "alert.execution.completed",
+    "alert.triggered",
+    "annotation.",
+    "collection.",
+    "document.",
+    "documents.",
+    "resource.",
+];
+
 /// A schedule that can be followed.
 #[derive(Debug, Clone)]
 pub enum Schedule {
@@ -142,6 +153,19 @@ pub fn check_members(kind: TriggerType, config: &Object) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses a collection for events that tell of none: not one of them would be counted.
+///
+/// # Errors
+/// The 422 list.
+pub fn check_of_collection(event_type: &str, collection_id: &str) -> Result<()> {
+    let mut begins = OF_COLLECTIONS.iter();
+    if begins.any(|begin| event_type.starts_with(begin)) {
+        return Ok(());
+    }
+    let msg = format!("{event_type} is of no collection: leave it out");
+    Err(fault("collection_id", msg, collection_id.into()))
 }
 
 impl Schedule {

@@ -71,7 +71,9 @@ pub async fn check_schedule(
         read.next(app.clock().micros())?;
         Ok(read)
     });
-    check_looked_at(app, scope, &read.map_err(inside)?, None).await
+    let (read, config) = (read.map_err(inside)?, &mut schedule.schedule_config);
+    let looked_at = check_looked_at(app, scope, &read, config, None).await;
+    looked_at.map_err(inside)
 }
 
 fn kind_of(schedule: &CollectionScheduleConfig) -> Result<TriggerType> {

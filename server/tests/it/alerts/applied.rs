@@ -87,6 +87,10 @@ both! {
         let mut body = watch("like it", &retriever, &receiver.url);
         body["execution_mode"] = json!("on_demand");
         let id = id(&make(&server, &namespace, body).await);
+        // By itself it has no query to ask with, which is told.
+        let ask = format!("/v1/alerts/{id}/execute");
+        assert_eq!(server.call_in(&namespace, "POST", &ask, Value::Null).await.status, 422);
+        assert_eq!(server.events("alert.execution.failed").await.len(), 1);
         apply(&server, &namespace, &id, json!({"source_type": "document_field", "path": "title"})).await;
         let document = write(&server, &namespace, "dolphin").await;
         waits(&server, 1).await;

@@ -128,7 +128,7 @@ both! {
         // An alert that was made a moment ago remembers nothing, and asks the documents.
         let late = json!({
             "name": "late", "source": "system", "system_condition": {"type": "collection_stale"}, "execution_mode": "on_demand",
-            "notification_config": {"channels": [{"channel_type": "email", "config": {}}]},
+            "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
         });
         make(&server, &namespace, late).await;
         none_holds(&server, &namespace, &["late", "collection_stale"]).await;

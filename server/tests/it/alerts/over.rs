@@ -16,7 +16,7 @@ const ALERTS: &str = "/v1/organizations/alerts";
 async fn empty_somewhere(server: &Server) -> String {
     let body = json!({
         "name": "somewhere", "source": "system", "system_condition": {"type": "collection_empty"}, "execution_mode": "on_demand",
-        "notification_config": {"channels": [{"channel_type": "email", "config": {}}]},
+        "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
     });
     let made = server.call("POST", ALERTS, body).await.ok();
     assert_eq!(made["execution_mode"], "on_demand");
@@ -108,7 +108,7 @@ both! {
         let (one, two) = (server.namespace("one").await, server.namespace("two").await);
         let body = |name: &str, selector: Value| json!({
             "name": name, "source": "system", "system_condition": {"type": "collection_empty"}, "execution_mode": "on_demand",
-            "namespace_selector": selector, "notification_config": {"channels": [{"channel_type": "email", "config": {}}]},
+            "namespace_selector": selector, "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
         });
         // A name would be taken, and watch nothing.
         let named = body("named", json!({"mode": "selected", "namespace_ids": ["one"]}));
@@ -146,7 +146,7 @@ both! {
         let selected = |ids: &[&str]| json!({"mode": "selected", "namespace_ids": ids});
         let made = server.call("POST", ALERTS, json!({
             "name": "some", "source": "system", "system_condition": {"type": "collection_empty"}, "execution_mode": "on_demand",
-            "namespace_selector": selected(&[&kept]), "notification_config": {"channels": [{"channel_type": "email", "config": {}}]},
+            "namespace_selector": selected(&[&kept]), "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
         })).await.ok();
         let some = format!("{ALERTS}/{}", id(&made));
         for round in 0..10 {

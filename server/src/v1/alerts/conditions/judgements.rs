@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use loupe_wire::{EvaluationRecord, InteractionType};
 
 use super::{HOUR, Look};
-use crate::{args, db::Json, error::Result, v1::interactions::bit};
+use crate::{
+    args,
+    db::Json,
+    error::Result,
+    v1::interactions::{KINDS, bit},
+};
 
 crate::sql! {
     const EVALUATIONS = "SELECT retriever_id, dataset_id, data FROM evaluations WHERE namespace_id = $1 AND status = 'completed' ORDER BY created_at DESC, evaluation_id LIMIT 500";
     const SEARCHES = "SELECT retriever_id, CAST(SUM(CASE WHEN created_at >= $3 THEN 1 ELSE 0 END) AS BIGINT), CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND status <> 'failed' GROUP BY retriever_id";
-    const INTERACTIONS = "SELECT retriever_id, CAST(SUM(CASE WHEN created_at >= $3 THEN 1 ELSE 0 END) AS BIGINT), CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1 AND created_at >= $2 AND (CAST($4 AS BIGINT) = 0 OR (kinds & CAST($4 AS BIGINT)) <> 0) GROUP BY retriever_id";
+    const INTERACTIONS = "SELECT retriever_id, CAST(SUM(CASE WHEN created_at >= $3 THEN 1 ELSE 0 END) AS BIGINT), CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1 AND created_at >= $2 AND (kinds & CAST($4 AS BIGINT)) <> 0 GROUP BY retriever_id";
 }
 
 const DAY: i64 = 24 * HOUR;
@@ -38,7 +43,7 @@ async fn searches(look: &Look<'_>, namespace_id: &str) -> Result<Counts> {
     Ok(found)
 }
 
-/// Interactions of these kinds; of all without one.
+/// Interactions of these kinds.
 async fn interactions(
     look: &Look<'_>,
     namespace_id: &str,
@@ -49,9 +54,11 @@ async fn interactions(
     Ok(counts(look.app.db().all(INTERACTIONS, args).await?))
 }
 
-/// Searches of the last day, and nobody did anything with what they found.
+/// Searches of the last day, and nobody did anything with what they found. That a result was on the screen is nothing done.
 pub(super) async fn no_interactions(look: &mut Look<'_>, namespace_id: &str) -> Result<()> {
-    let acts = interactions(look, namespace_id, &[]).await?;
+    let mut acts = KINDS.to_vec();
+    acts.retain(|kind| *kind != InteractionType::Impression);
+    let acts = interactions(look, namespace_id, &acts).await?;
     for (retriever_id, (day, _)) in searches(look, namespace_id).await? {
         let done = acts.get(&retriever_id).map_or(0, |(day, _)| *day);
         if day >= FEW && done == 0 {
