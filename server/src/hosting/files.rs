@@ -364,12 +364,12 @@ fn injected<E: Into<BoxError> + 'static>(
     })
 }
 
-/// A page that is no UTF-8 is left as it is.
 fn with_script(page: &Bytes, script: &str, place: &str, packed: bool) -> Bytes {
     use std::io::Write;
     let whole = match std::str::from_utf8(page) {
         Ok(text) => Bytes::from(inject(text, script, place)),
-        Err(_) => page.clone(),
+        // What cannot be read is left as it is.
+        Err(_) => by_bytes(page, script, place).unwrap_or_else(|| page.clone()),
     };
     if !packed {
         return whole;
@@ -381,4 +381,12 @@ fn with_script(page: &Bytes, script: &str, place: &str, packed: bool) -> Bytes {
     // Writing to memory does not fail; if it did, the answer would say what it is not.
     debug_assert!(written.is_ok());
     small.into()
+}
+
+/// A page that is no UTF-8 keeps its bytes, and gets the script as one that goes by in pieces.
+fn by_bytes(page: &[u8], script: &str, place: &str) -> Option<Bytes> {
+    let mut injector = Injector::new(script, place);
+    let mut made = injector.write(page).ok()?;
+    made.extend(injector.end().ok()?);
+    Some(made.into())
 }

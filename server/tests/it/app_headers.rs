@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    apps::{at, bundle, deploy, deploy_bundle, host, make, visit},
+    apps::{at, bundle, deploy, deploy_bundle, host, make, packed, visit},
     both,
     browser::Browser,
     harness::{Answer, Database, Server},
@@ -173,4 +173,22 @@ async fn a_page_that_is_not_held_goes_by_with_the_script_in_it() {
     );
     let known = ask().header("if-none-match", says(&shown, "etag"));
     assert_eq!(Server::send(known).await.status, 304);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_no_utf_8_keeps_its_bytes_beside_the_script() {
+    const TITLE: &[u8] = b"<title>Caf\xe9</title></head><h1>Caf\xe9</h1>";
+    let server = Server::start(Database::Sqlite).await;
+    let app = json!({"slug": "club", "meta": {"title": "Club"}, "auth_config": {"mode": "clerk"}});
+    let app = make(&server, app).await;
+    let page = [&b"<!doctype html><head>"[..], TITLE].concat();
+    let status = deploy_bundle(&server, &app, packed(&[("index.html", &page[..])])).await;
+    assert_eq!(status["status"], "complete", "{status:#}");
+    let asked = at(&server, "club", "GET", "/").header("accept", "text/html");
+    let shown = asked.send().await.unwrap().bytes().await.unwrap();
+    let start = &b"<!doctype html><head><script src=\"/_auth/sdk.js\""[..];
+    assert!(
+        shown.starts_with(start) && shown.ends_with(TITLE),
+        "{shown:?}"
+    );
 }

@@ -380,6 +380,23 @@ both! {
         assert_eq!(idp.descriptions.load(Ordering::SeqCst), 1);
     }
 
+    async fn a_service_of_ones_own_stands_beside_other_ways(server) {
+        let idp = Idp::start().await;
+        server.call("POST", "/v1/organizations/secrets", json!({"secret_name": "idp", "secret_value": "the secret"})).await.ok();
+        let auth = |ways: Value| json!({"mode": "clerk", "clerk_allowed_providers": ways, "oidc_issuer": idp.issuer,
+            "oidc_client_id": "club", "oidc_client_secret_name": "idp"});
+        let id = app(&server, "club", auth(json!(["email", "oidc"]))).await;
+        let page = visit(&server, "club", "/_auth/sign-in").await;
+        let page = page.body.as_str().unwrap().to_owned();
+        assert!(page.contains("Continue with 127.0.0.2") && page.contains("password"), "{page}");
+        signs_one_person_in(&server, &idp).await;
+        // Who takes it out of the list closes it, whatever else is known of it.
+        let closed = json!({"auth_config": auth(json!(["email"]))});
+        server.call("PATCH", &format!("/v1/apps/{id}"), closed).await.ok();
+        let refused = Browser::new(&server, "club").post("/_auth/start", &[("provider", "oidc")]).await;
+        assert_eq!(refused.status, 403);
+    }
+
     async fn a_provider_signs_people_in_and_no_attack_does(server) {
         let idp = Idp::start().await;
         server.call("POST", "/v1/organizations/secrets", json!({"secret_name": "idp", "secret_value": "the secret"})).await.ok();

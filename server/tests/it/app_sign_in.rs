@@ -113,8 +113,9 @@ async fn an_account_is_made(ada: &mut Browser<'_>, mails: &Mails) {
     // What the owner made of somebody is told to nobody else.
     let mut listed = me;
     listed.as_object_mut().unwrap().remove("role");
-    let users = ada.get("/_auth/users").await.ok();
-    assert_eq!(users, json!([listed]));
+    let users = ada.get("/_auth/users").await;
+    assert_eq!(users.headers["x-total-count"], "1");
+    assert_eq!(users.ok(), json!([listed]));
 }
 
 /// Signing out and in: a new session each time, the old one is dead. Answers the second one.

@@ -81,6 +81,36 @@ both! {
         assert_eq!((script.status, script.body), (503, json!("try again in a moment")));
     }
 
+    async fn what_is_promoted_leaves_the_page_that_visitors_see(server) {
+        const CONFIG: &str = "/v1/public/apps/films/config";
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        let path = format!("/v1/apps/{app}");
+        let post = async |what: &str| server.call("POST", &format!("{path}/{what}"), json!({})).await.ok();
+        let seen = async |title: &str, words: &str| {
+            let config = Server::send(server.request("GET", CONFIG)).await.ok();
+            assert_eq!(config["meta"]["title"], title);
+            let shown = visit(&server, "films", "/").await;
+            assert!(shown.body.to_string().contains(words), "{}", shown.body);
+        };
+        deploy(&server, &app, "staging", page("One")).await;
+        Server::send(server.request("GET", CONFIG)).await.error(404, "NotFoundError");
+        post("promote").await;
+        // The first switch publishes what was edited until then.
+        seen("Films", "One").await;
+        deploy(&server, &app, "staging", page("Two")).await;
+        server.call("PATCH", &path, json!({"meta": {"title": "Better"}, "publish": true})).await.ok();
+        seen("Better", "One").await;
+        post("promote").await;
+        seen("Better", "Two").await;
+        // Back from the promotion, then from what was published.
+        assert_eq!(post("rollback").await["version"], 3);
+        seen("Better", "One").await;
+        assert_eq!(post("rollback").await["version"], 1);
+        seen("Films", "One").await;
+        post("versions/2/restore").await;
+        seen("Better", "Two").await;
+    }
+
     async fn going_back_passes_over_what_is_gone(server) {
         let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
         for words in ["One", "Two", "Three"] {

@@ -20,12 +20,18 @@ use crate::{
 
 /// An archive of these files.
 pub fn bundle(files: &[(&str, &str)]) -> Vec<u8> {
+    let files = files.iter().map(|(name, text)| (*name, text.as_bytes()));
+    packed(&files.collect::<Vec<_>>())
+}
+
+/// An archive of files that may be no texts.
+pub fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (name, text) in files {
+    for (name, bytes) in files {
         writer
             .start_file(*name, SimpleFileOptions::default())
             .unwrap();
-        writer.write_all(text.as_bytes()).unwrap();
+        writer.write_all(bytes).unwrap();
     }
     writer.finish().unwrap().into_inner()
 }

@@ -18,6 +18,7 @@ mod app_cookies;
 mod app_headers;
 mod app_mails;
 mod app_oauth;
+mod app_origins;
 mod app_owned;
 mod app_passkeys;
 mod app_password;

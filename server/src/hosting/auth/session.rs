@@ -1,7 +1,7 @@
 //! Sessions: an opaque cookie of this host alone, new at every sign-in, over after a week without a visit or a month.
 
 use axum::{
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use loupe_wire::AppEndUser;
@@ -31,6 +31,9 @@ const SEEN: i64 = 3_600_000_000;
 
 /// People that one page may list.
 const LISTED: i64 = 1_000;
+
+/// How many there are, listed or not.
+const TOTAL: HeaderName = HeaderName::from_static("x-total-count");
 
 /// The cookies of an app. With TLS their names bind them to the host: no neighbour can plant one.
 #[derive(Debug, Clone, Copy)]
@@ -215,9 +218,14 @@ pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
             "the owner of this app does not let its users see each other",
         ));
     }
-    let users = store::list(asked.app.db(), &place(asked.site), LISTED).await?;
+    let (db, place) = (asked.app.db(), place(asked.site));
+    let users = store::list(db, &place, LISTED).await?;
+    // The list itself has no room for how many there are.
+    let total = store::count(db, &place).await?;
     let told: Vec<AppEndUser> = users.into_iter().map(told_to_others).collect();
-    Ok(Json(told).into_response())
+    let mut response = Json(told).into_response();
+    response.headers_mut().insert(TOTAL, total.into());
+    Ok(response)
 }
 
 /// Whether somebody of this role sees who else comes: everybody does, unless the owner says nobody, or of which roles. What means

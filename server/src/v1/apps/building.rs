@@ -318,7 +318,8 @@ fn new_version(
     let number = hosted.last_version + 1;
     hosted.last_version = number;
     deploy.version = Some(number);
-    if deploy.environment == PRODUCTION && hosted.published.is_none() {
+    let production = deploy.environment == PRODUCTION;
+    if production && hosted.published.is_none() {
         hosted.published = Some(hosted.draft.clone());
     }
     let record = VersionRecord {
@@ -343,7 +344,8 @@ fn new_version(
         files: built.files,
         headers: built.headers,
         keys: built.keys,
-        page: hosted.published.clone(),
+        // What is only tried was seen with no page yet.
+        page: hosted.published.clone().filter(|_| production),
     }
 }
 

@@ -166,7 +166,7 @@ pub struct Version {
     /// Hashes of the keys that the files have in them.
     #[serde(default)]
     pub keys: BTreeSet<String>,
-    /// The page as it was published with it.
+    /// The page that visitors saw with it; absent until production serves it.
     #[serde(default)]
     pub page: Option<super::Page>,
 }

@@ -14,13 +14,18 @@ use super::{
 };
 use crate::{
     app::App,
+    args,
     auth::Caller,
     clock,
-    db::Tx,
+    db::{Arg, Tx},
     error::{ApiError, Result},
     id, jobs,
     v1::retrievers::cast,
 };
+
+crate::sql! {
+    const KEEP_PAGE = "UPDATE app_versions SET data = $4 WHERE org_id = $1 AND app_id = $2 AND version = $3";
+}
 
 /// Versions of an app that are kept.
 const KEPT: i64 = 50;
@@ -209,6 +214,35 @@ async fn before(
     ))
 }
 
+/// Shows visitors the page that goes with a version of production, and notes with the version that they saw it. Going back, or to
+/// a version that was served before, brings its page along: publishing makes a version too, and is taken back like a deploy. What
+/// is promoted was tried for its files: the page stays what was published last. Where nothing was, it is the page as it is edited.
+async fn show(
+    tx: &mut Tx,
+    org_id: &str,
+    hosted: &mut Hosted,
+    mut version: Version,
+    target: Target,
+) -> Result<()> {
+    let own = match target {
+        Target::Staging => None,
+        Target::Version(_) | Target::Before => version.page.clone(),
+    };
+    let page = own
+        .or_else(|| hosted.published.clone())
+        .unwrap_or_else(|| hosted.draft.clone());
+    let page = Some(page);
+    hosted.published.clone_from(&page);
+    if version.page == page {
+        return Ok(());
+    }
+    version.page = page;
+    let data = Arg::json(&version);
+    let args = args![org_id, &hosted.app_id, number(&version), data];
+    tx.run(KEEP_PAGE, args).await?;
+    Ok(())
+}
+
 /// Switches an environment, and answers what is served then.
 async fn serve(
     app: &App,
@@ -236,7 +270,7 @@ async fn serve(
                     held.before.pop();
                 }
                 if environment == PRODUCTION {
-                    hosted.published = version.page.or(hosted.published.take());
+                    show(tx, &org_id, &mut hosted, version, target).await?;
                 }
                 let served = hosted.environments.get(environment).cloned();
                 super::save(tx, &org_id, &mut hosted, now).await?;

@@ -1,5 +1,6 @@
 //! Visitors who are signed in have what a visitor has each for themselves, wherever they come from.
 
+use loupe_server::hosting::limits::Together;
 use serde_json::json;
 
 use super::at;
@@ -50,4 +51,28 @@ async fn whoever_is_signed_in_is_counted_by_person_and_not_by_address() {
     assert_eq!(call(&mut ada, HOME).await, 429);
     server.app.clock().advance(60);
     assert_eq!(call(&mut ada, AWAY).await, 200);
+}
+
+/// However many visitors there are, and however they are counted themselves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn visitors_of_an_app_have_a_limit_together() {
+    let server = Server::start(Database::Sqlite).await;
+    let of = |id: &str| Together::of(&server.app, "org_one", id);
+    server.app.clock().hold();
+    let club = of("app_club");
+    let taken = || {
+        let calls = 0..1_000;
+        calls.take_while(|_| club.take(&server.app).is_ok()).count()
+    };
+    assert_eq!(taken(), 300, "in one second");
+    // It is the app's, whoever asks, and of this app alone.
+    assert!(of("app_club").take(&server.app).is_err());
+    assert!(of("app_other").take(&server.app).is_ok());
+    let mut minute = 300;
+    for _ in 0..59 {
+        server.app.clock().advance(1);
+        minute += taken();
+    }
+    // What it saved up, and what comes within the minute.
+    assert!((7_000..=8_000).contains(&minute), "{minute}");
 }
