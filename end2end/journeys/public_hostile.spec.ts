@@ -94,9 +94,21 @@ const display = (p: string): Record<string, unknown> => ({
   external_links: [{ name: p, url: p }],
   template_type: p,
   field_mappings: { [p]: "title", badge: "plain", url: "url", thumbnail: "image" },
-  extensions: { [p]: p, facets: ["tags", p], color_scheme: p, embed: { frame_ancestors: [p] } },
+  extensions: { [p]: p, facets: ["tags", p], color_scheme: p, markdowns: p, embed: { frame_ancestors: [p] } },
   [p]: p,
 });
+
+/** The same with a template of the owner's own, which stands where its name is none of the built-in ones. */
+const withTemplate = (p: string): Record<string, unknown> => {
+  const plain = display(p);
+  const template = {
+    character: "media-search",
+    picture: { field: "image", place: "beside", ratio: "2/3" },
+    card: { badge: ["plain"], eyebrow: ["tags", "url"], heading: [p, "title"], line: ["date", "meta"], text: ["description"] },
+    item: { eyebrow: ["url"], line: ["tags", "plain"], text: ["description", p], facts: ["meta", "date", "image"] },
+  };
+  return { ...plain, extensions: { ...(plain.extensions as object), template } };
+};
 
 /** And every field of a document. */
 const record = (p: string): Record<string, unknown> => ({ title: p, description: p, url: p, image: p, tags: [p], meta: { kind: p }, date: p, plain: p });
@@ -162,11 +174,14 @@ test("nothing that an owner or a document says runs on a page", async ({ context
       });
       for (let place = tab; place < PAYLOADS.length; place += TABS) {
         const payload = PAYLOADS[place] ?? "";
-        const shown = { display_config: display(payload) };
+        // Every other one is seen with a template of the owner's own.
+        const chosen = Math.floor(place / TABS) % 2 === 0 ? display : withTemplate;
+        const shown = { display_config: chosen(payload) };
         await send(place === tab ? "POST" : "PATCH", path, place === tab ? { ...shown, public_name: `hostile-${tab}` } : shown, namespace);
         const asked = `${home}?query=${encodeURIComponent(payload)}&pick=${encodeURIComponent(payload)}&f.tags=${encodeURIComponent(payload)}`;
-        // The page with the results of all the payloads, a search for this one, and what is said of its document.
-        for (const address of [home, asked, `${home}/item/${documents[place]}`]) {
+        // The page with the results of all the payloads, a search for this one, the same in a frame, and what is said of its document.
+        const framed = asked.replace(home, `${home}/embed`);
+        for (const address of [home, asked, framed, `${home}/item/${documents[place]}`]) {
           const answer = await page.goto(address);
           expect(answer?.status(), `${payload} at ${address}`).toBe(200);
           await expect(page.locator("h1")).toHaveCount(1);

@@ -224,24 +224,106 @@ test("pictures are looked at large one after the other, and the results are shar
     await expect.poll(() => dialog.getByRole("img").evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(0);
     await accessible(page);
     await picture(page, "public-lightbox");
+    // The address is that of the item.
+    await expect(page).toHaveURL(/\/item\//);
+    const first = page.url();
     await page.keyboard.press("ArrowRight");
     await expect(dialog).toContainText(`2 of ${number}`);
+    await expect(page).not.toHaveURL(first);
     await expect(dialog.getByRole("img")).toHaveAccessibleName((await articles(page).nth(1).locator("h3").innerText()).trim());
     await page.keyboard.press("Escape");
     await expect(dialog).toBeHidden();
+    await expect(page).toHaveURL(`${address}?query=a+big+cat`);
     await expect(enlarge.nth(1)).toBeFocused();
     await page.keyboard.press("Enter");
+    await expect(dialog.getByRole("link", { name: "Download" })).toHaveAttribute("href", /./);
+    await dialog.getByRole("button", { name: "Copy link" }).click();
+    await expect(dialog.getByRole("button", { name: "Link copied" })).toBeVisible();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url().split("?")[0]);
     await dialog.getByRole("button", { name: "Previous picture" }).click();
     await dialog.getByRole("button", { name: "Previous picture" }).click();
     await expect(dialog).toContainText(`${number} of ${number}`);
     await dialog.getByRole("button", { name: "Close" }).click();
     await expect(dialog).toBeHidden();
+    // The way back closes it too, and the results are as they were.
+    await enlarge.first().click();
+    await expect(dialog).toBeVisible();
+    await page.goBack();
+    await expect(dialog).toBeHidden();
+    await expect(page).toHaveURL(`${address}?query=a+big+cat`);
+    await expect(enlarge).toHaveCount(number);
 
     await page.getByRole("button", { name: "Share" }).click();
     await expect(page.getByRole("button", { name: "Link copied" })).toBeVisible();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${address}?query=a+big+cat`);
     await expect(page.locator(".sr[aria-live=polite]")).toHaveText("Link copied");
     expect(faults).toEqual([]);
+  });
+});
+
+test("what was found in a recording plays among the pictures", async ({ page }) => {
+  await onPage(page, "picture-book-search", byWords, async (address) => {
+    // The demo has pictures alone: a recording is put into an item's page as the server writes it.
+    await page.route(/\/item\//, async (route) => {
+      const reply = await route.fetch();
+      const figure = `<figure class="figure"><audio src="/nothing.wav#t=42" controls aria-label="A recording"></audio></figure>`;
+      const body = (await reply.text()).replace("<article", `${figure}<article`);
+      await route.fulfill({ response: reply, body });
+    });
+    await page.goto(`${address}?query=bird`);
+    // Of a recording there is no whole picture.
+    await page.locator("[data-full]").evaluateAll((all) => all.forEach((one) => one.removeAttribute("data-full")));
+    await page.getByRole("button", { name: /^Enlarge the picture of / }).first().click();
+    const dialog = page.getByRole("dialog", { name: "Pictures of the results" });
+    await expect(dialog.locator("audio")).toHaveAttribute("src", /#t=42$/);
+    await expect(dialog.getByRole("img")).toHaveCount(0);
+    await page.keyboard.press("Escape");
+    await expect(dialog).toBeHidden();
+    await expect(dialog.locator("audio")).toHaveCount(0);
+  });
+});
+
+test("what is done with results is told, and nothing of those who ask not to be followed", async ({ page, context, browser }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  type Act = { document_id: string; interaction_type: string[]; execution_id?: string };
+  const listen = (on: Page): Promise<void> =>
+    on.addInitScript(() => {
+      const send = navigator.sendBeacon.bind(navigator);
+      navigator.sendBeacon = (to, data) => {
+        sessionStorage.setItem("heard", `${sessionStorage.getItem("heard") ?? ""}${String(data)}\n`);
+        return send(to, data);
+      };
+    });
+  const heard = async (on: Page): Promise<Act[]> => {
+    const lines = (await on.evaluate(() => sessionStorage.getItem("heard") ?? "")).split("\n").filter((line) => line !== "");
+    return lines.flatMap((line) => (JSON.parse(line) as { interactions: Act[] }).interactions);
+  };
+  const kinds = async (): Promise<string[]> => (await heard(page)).flatMap((act) => act.interaction_type);
+  await onPage(page, "picture-book-search", byWords, async (address) => {
+    await listen(page);
+    const sent = page.waitForRequest(/\/interactions\/batch$/);
+    await page.goto(`${address}?query=a+big+cat`);
+    await expect(articles(page).first()).toBeVisible();
+    await sent;
+    await expect.poll(kinds).toContain("impression");
+    const seen = await heard(page);
+    expect(new Set(seen.map((act) => act.document_id)).size).toBe(seen.length);
+    expect(seen.every((act) => act.execution_id)).toBe(true);
+    await articles(page).first().getByRole("link").first().click();
+    await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+    await expect(page.getByRole("link", { name: "Download" })).toBeVisible();
+    await page.getByRole("button", { name: "Copy link" }).click();
+    await expect.poll(kinds).toEqual(expect.arrayContaining(["impression", "click", "view", "share"]));
+
+    const unfollowed = await browser.newContext({ extraHTTPHeaders: { dnt: "1" } });
+    const other = await unfollowed.newPage();
+    await listen(other);
+    await other.goto(`${address}?query=a+big+cat`);
+    await expect(articles(other).first()).toBeVisible();
+    // Longer than it takes to tell what was seen.
+    await other.evaluate(() => new Promise((done) => setTimeout(done, 5000)));
+    expect(await heard(other)).toEqual([]);
+    await unfollowed.close();
   });
 });
 

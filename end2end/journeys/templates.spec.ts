@@ -17,6 +17,7 @@ const TEMPLATES: [name: string, cards: string, pictures: string][] = [
   ["media-search", "t-media", "16/9"],
   ["portrait-gallery", "t-portrait", "4/5"],
   ["plain", "t-custom", "16/9"],
+  ["masonry", "m-masonry", "16/9"],
   ["own", "t-own", "4/5"],
 ];
 
@@ -55,7 +56,8 @@ test("every template is whole on a phone and on a wide screen, in light, dark an
   try {
     for (const [name, characters, proportions] of TEMPLATES) {
       const { template_type: __, layout: ___, theme: ____, ...rest } = ownPictures(before);
-      const chosen: Display = name === "own" ? own(rest) : name === "plain" ? {} : { template_type: name };
+      const apart: Record<string, Display> = { own: own(rest), plain: {}, masonry: { layout: { mode: "masonry" } } };
+      const chosen: Display = apart[name] ?? { template_type: name };
       await change({
         ...rest,
         ...chosen,

@@ -34,6 +34,15 @@ async fn files_open_at_the_place_that_was_found() {
     assert_eq!(film.attributes("video", "poster"), ["/small.webp"]);
     assert_eq!(film.attributes(".about-item a", "href"), [address]);
     assert_eq!(film.texts(".about-item a"), ["Open the video at 1:05"]);
+    assert_eq!(
+        film.attributes("a[download]", "href"),
+        ["/v1/blobs/film.mp4?expires=9"]
+    );
+    // Others get the item without what was searched for.
+    assert_eq!(
+        film.attributes("[data-copy]", "data-copy"),
+        ["/r/books/item/doc_1"]
+    );
     assert_eq!(film.texts("mark"), ["whale"]);
     let hostile = get(&host, "/r/books/item/doc_2").await;
     assert!(hostile.attributes("video", "src").is_empty() && !hostile.body.contains("javascript:"));
@@ -83,6 +92,15 @@ async fn a_page_without_a_picture_of_its_own_gets_one() {
     closed.page.is_protected = true;
     let closed = get(&Arc::new(closed), "/r/books").await;
     assert!(!closed.body.contains("preview.png"));
+}
+
+#[tokio::test]
+async fn a_configured_field_says_that_it_is_empty() {
+    let host = Arc::new(books());
+    for path in ["/r/books", "/r/books/item/doc_2"] {
+        let said = get(&host, path).await.texts(".none");
+        assert_eq!(said, ["Not given"], "{path}");
+    }
 }
 
 /// The page of these books with this display configuration laid over the usual one.

@@ -184,6 +184,8 @@ async fn every_view_is_safe(display: Value, document: &Value, payload: &str) {
     for path in [
         "/r/books".to_owned(),
         format!("/r/books?query={query}&f.tags={query}&o={query}&page=2"),
+        "/r/books/embed".to_owned(),
+        format!("/r/books/embed?query={query}&f.tags={query}"),
         "/r/books/item/doc_0".to_owned(),
         format!("/r/books/item/doc_0?query={query}"),
     ] {

@@ -88,7 +88,7 @@ fn is_of(reply: &Reply, class: &str) -> bool {
 #[tokio::test]
 async fn the_head_says_what_the_owner_says() {
     let seo = |member: &str, value: &str| json!({"seo": {member: value}});
-    let cases: [Case; 15] = [
+    let cases: [Case; 17] = [
         (
             seo("meta_title", "Ponds"),
             "head > title",
@@ -187,6 +187,8 @@ async fn the_head_says_what_the_owner_says() {
             "de_DE",
             "en_US",
         ),
+        (seo("locale", "de_DE"), "html", "lang", "de-DE", "en-US"),
+        (seo("locale", "no such"), "html", "lang", "en", "en-US"),
         (
             seo("favicon_url", "/own.ico"),
             "link[rel='icon']",

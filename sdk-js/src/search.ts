@@ -9,6 +9,7 @@ import { held } from "./held";
 import { lightbox } from "./lightbox";
 import { seeking } from "./moments";
 import { notes } from "./notes";
+import { page as parsed } from "./page";
 import { picking } from "./picked";
 import { accepted, read } from "./progress";
 import { recent } from "./recent";
@@ -89,9 +90,7 @@ function enhance(form: HTMLFormElement): void {
       Object.assign(asked, { method: "POST", body });
     }
     const reply = await fetch(url, asked);
-    // A style is for the document of its own reply: the policy of this one refuses it, and says so for every search.
-    const text = (await read(form, reply)).replace(/<style\b[^]*?<\/style>/gi, "");
-    return new DOMParser().parseFromString(text, "text/html");
+    return parsed(await read(form, reply));
   };
 
   const show = async (url: string, step: Step): Promise<void> => {

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use loupe_wire::{RetrieverInputSchemaFieldType as Kind, Timestamp};
 
-use super::format::{Drawing, field, line, marked};
+use super::format::{Drawing, fact, field, line, marked};
 use super::input::{Input, is_text};
 use super::look::{Click, Look, Mode, get, label};
 use super::query::Query;
@@ -185,19 +185,19 @@ impl Cards<'_> {
                 <img src=picture.url alt="" width=width.to_string() height=height.to_string() loading=loading
                     decoding="async" fetchpriority=priority/>
                 {badge}
-                {self.enlarge(title, whole)}
+                {self.enlarge(title, whole, self.query.item(&hit.document_id))}
             </div>
         }
         .into_any()
     }
 
-    /// Shows the picture large, with script: `whole`, or the one of the card. A card that does nothing has none, and a frame
-    /// as high as its page has no place for it.
-    fn enlarge(&self, title: &str, whole: Option<String>) -> Option<AnyView> {
+    /// Shows the picture large, with script, under the address of the item's `own` page: `whole`, or the one of the card. A
+    /// card that does nothing has none, and a frame as high as its page has no place for it.
+    fn enlarge(&self, title: &str, whole: Option<String>, own: String) -> Option<AnyView> {
         let able = self.look.click != Click::Nowhere && !self.query.is_framed();
         let named = format!("Enlarge the picture of {title}");
         able.then(|| view! {
-            <button class="enlarge scripted" type="button" data-enlarge data-full=whole aria-label=named>
+            <button class="enlarge scripted" type="button" data-enlarge data-full=whole data-page=own aria-label=named>
                 <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
                     <path d="M9.5 2.5h4v4m0-4-5 5m-2 6h-4v-4m0 4 5-5" fill="none" stroke="currentColor" stroke-width="1.5"></path>
                 </svg>
@@ -218,7 +218,7 @@ impl Cards<'_> {
         let display = &self.page.display_config;
         let rows: Vec<_> = self.look.card_fields().iter()
             .filter(|name| !shown.contains(name))
-            .filter_map(|name| Some((name, field(&self.drawing(), name, get(&hit.fields, name))?)))
+            .filter_map(|name| Some((name, fact(&self.drawing(), name, get(&hit.fields, name))?)))
             .take(8)
             .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
             .collect();

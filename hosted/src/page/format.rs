@@ -38,24 +38,38 @@ pub struct Drawing<'a> {
 
 /// A field's value, drawn by its format. None when there is nothing to see.
 pub fn field(drawing: &Drawing<'_>, name: &str, value: Option<&Value>) -> Option<AnyView> {
+    let value = value.filter(|value| !is_empty(value))?;
     let config = drawing.display.field_config.get(name);
     let options = config
         .and_then(|config| config.format_options.clone())
         .unwrap_or_default();
-    let empty = match value {
-        None | Some(Value::Null) => true,
-        Some(Value::String(text)) => text.trim().is_empty(),
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(Value::Object(members)) => members.is_empty(),
-        Some(_) => false,
-    };
-    let Some(value) = value.filter(|_| !empty) else {
-        let asked = config.is_some_and(|config| config.format_options.is_some());
-        return (asked && options.show_empty && !drawing.brief)
-            .then(|| view! { <span class="none">"Not given"</span> }.into_any());
-    };
     let format = config.map_or_else(|| guess(value), |config| config.format);
     Some(draw(drawing, format, value, &options))
+}
+
+/// The same among facts, which each have a name: there it is said where a field that the owner configured is empty, unless
+/// `show_empty` is off.
+pub fn fact(drawing: &Drawing<'_>, name: &str, value: Option<&Value>) -> Option<AnyView> {
+    field(drawing, name, value).or_else(|| {
+        says_empty(drawing.display, name)
+            .then(|| view! { <span class="none">"Not given"</span> }.into_any())
+    })
+}
+
+fn says_empty(display: &DisplayConfig, name: &str) -> bool {
+    let is_shown = |options: &FieldFormatOptions| options.show_empty;
+    let config = display.field_config.get(name);
+    config.is_some_and(|config| config.format_options.as_ref().is_none_or(is_shown))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
 }
 
 /// Some fields in one line, each named for those who do not see where it stands.
@@ -305,6 +319,28 @@ fn object(value: &Value) -> AnyView {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn only_a_configured_field_says_that_it_is_empty() {
+        let display: DisplayConfig = serde_json::from_value(json!({
+            "title": "Books", "inputs": [], "exposed_fields": ["title"],
+            "field_config": {
+                "usual": {"format": "text"},
+                "labelled": {"format": "text", "format_options": {"label": "Named"}},
+                "quiet": {"format": "text", "format_options": {"show_empty": false}},
+            },
+        }))
+        .unwrap();
+        let names = ["usual", "labelled", "quiet", "other"];
+        let said = names.map(|name| says_empty(&display, name));
+        assert_eq!(said, [true, true, false, false]);
+        for nothing in [json!(null), json!(" "), json!([]), json!({})] {
+            assert!(is_empty(&nothing), "{nothing}");
+        }
+        for something in [json!(0), json!(false), json!("-")] {
+            assert!(!is_empty(&something), "{something}");
+        }
+    }
 
     #[test]
     fn numbers_read_well() {

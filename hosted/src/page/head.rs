@@ -1,5 +1,7 @@
 //! The head: what search engines, link previews and browsers read.
 
+use std::ops::RangeInclusive;
+
 use leptos::prelude::*;
 use loupe_wire::{DisplayConfig, Object, SEOConfig};
 use serde_json::{Value, json};
@@ -240,6 +242,12 @@ impl Head {
         }
     }
 
+    /// The language of the document: the one of the owner's locale where it names one, else that of the interface.
+    pub fn language(&self) -> String {
+        let named = self.locale.as_deref().and_then(language);
+        named.unwrap_or_else(|| "en".to_owned())
+    }
+
     /// The elements.
     pub fn view(self, theme: &Theme, nonce: &str, assets: Assets) -> AnyView {
         let named = |name: &'static str, content: Option<String>| {
@@ -310,6 +318,33 @@ fn own_data(kind: &str, extra: &Object, display: &DisplayConfig, address: &str) 
     Value::Object(data)
 }
 
+/// A locale as HTML names languages: `de_DE` is `de-DE`. None for what is no plain tag of BCP 47: a language, then perhaps a
+/// script, a region and variants.
+fn language(locale: &str) -> Option<String> {
+    let tag = locale.replace('_', "-");
+    let mut parts = tag.split('-').peekable();
+    if !parts.next().is_some_and(|part| is_letters(part, 2..=3)) {
+        return None;
+    }
+    parts.next_if(|part| is_letters(part, 4..=4));
+    parts.next_if(|part| is_region(part));
+    parts.all(is_variant).then(|| tag.clone())
+}
+
+fn is_letters(part: &str, lengths: RangeInclusive<usize>) -> bool {
+    lengths.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+fn is_region(part: &str) -> bool {
+    is_letters(part, 2..=2) || (part.len() == 3 && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_variant(part: &str) -> bool {
+    let is_long = (5..=8).contains(&part.len());
+    let is_dated = part.len() == 4 && part.starts_with(|first: char| first.is_ascii_digit());
+    (is_long || is_dated) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// Only directives that search engines know; anything else means the default.
 fn robots(text: &str) -> String {
     let text = text.to_ascii_lowercase();
@@ -377,6 +412,24 @@ mod tests {
             ("", "index, follow"),
         ] {
             assert_eq!(robots(said), told, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_locale_names_a_language() {
+        for (locale, told) in [
+            ("de_DE", Some("de-DE")),
+            ("fr", Some("fr")),
+            ("zh_Hant_TW", Some("zh-Hant-TW")),
+            ("es-419", Some("es-419")),
+            ("de_CH_1901", Some("de-CH-1901")),
+            ("de_DE.UTF-8", None),
+            ("C", None),
+            ("de_", None),
+            ("\"><script>", None),
+            ("", None),
+        ] {
+            assert_eq!(language(locale).as_deref(), told, "{locale}");
         }
     }
 }

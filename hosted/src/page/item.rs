@@ -4,11 +4,11 @@ use leptos::prelude::*;
 use loupe_wire::Timestamp;
 
 use super::card::{picture, title};
-use super::format::{Drawing, field, line, marked};
+use super::format::{Drawing, fact, line, marked};
 use super::look::{Look, get, label};
 use super::media;
 use super::moments::moments;
-use super::query::Query;
+use super::query::{Query, encode};
 use super::results::beacon;
 use super::shell::{foot, top};
 use super::text::{Marks, domain, safe_url, truncate};
@@ -76,19 +76,15 @@ pub fn item(
         moments(look, query, &marks, shown, &neighbours.found)
     });
     let picture = picture.map(|(picture, _)| picture);
+    let saved = media::whole(file.as_ref(), hit, picture.as_ref());
     let image = figure(look, file.as_ref(), picture, &name);
     let beacon = told.then(|| beacon(page));
     let document = told.then(|| hit.document_id.clone());
-    let back = if query.is_empty() {
-        "All results"
-    } else {
-        "Back to the results"
-    };
     let class = image.as_ref().map_or("item words", |_| "item");
     view! {
         {top(page, &query.home)}
         <main id="content" class="shell" data-item=document data-beacon=beacon>
-            <nav class="trail" aria-label="Back"><a href=query.at_page(query.page)><span aria-hidden="true">"← "</span>{back}</a></nav>
+            {bar(query, hit, saved)}
             <article class=class>
                 {image}
                 <div class="about-item">
@@ -104,6 +100,29 @@ pub fn item(
             {steps(neighbours)}
         </main>
         {foot()}
+    }
+    .into_any()
+}
+
+/// The way back, and what one takes along: the address of the item, without what was searched for, and its `file`.
+fn bar(query: &Query, hit: &Hit, file: Option<String>) -> AnyView {
+    let back = if query.is_empty() {
+        "All results"
+    } else {
+        "Back to the results"
+    };
+    let own = format!("{}/item/{}", query.home, encode(&hit.document_id));
+    let file = file.map(|href| {
+        view! { <a class="button small" href=href download="" rel="nofollow">"Download"</a> }
+    });
+    view! {
+        <div class="item-bar">
+            <nav class="trail" aria-label="Back"><a href=query.at_page(query.page)><span aria-hidden="true">"← "</span>{back}</a></nav>
+            <div class="taken">
+                <button class="button small scripted" type="button" data-copy=own>"Copy link"</button>
+                {file}
+            </div>
+        </div>
     }
     .into_any()
 }
@@ -161,7 +180,7 @@ fn particulars(drawing: &Drawing<'_>, look: &Look, hit: &Hit, shown: &[String]) 
         .item_fields()
         .iter()
         .filter(|name| !shown.contains(name))
-        .filter_map(|name| Some((name, field(drawing, name, get(&hit.fields, name))?)))
+        .filter_map(|name| Some((name, fact(drawing, name, get(&hit.fields, name))?)))
         .map(|(name, value)| {
             view! { <div><dt>{label(drawing.display, name)}</dt><dd>{value}</dd></div> }
         })

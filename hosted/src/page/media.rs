@@ -6,7 +6,7 @@ use loupe_wire::DisplayConfig;
 
 use super::look::{get, text_of};
 use super::text::safe_url;
-use crate::{Hit, Media, MediaKind};
+use crate::{Hit, Media, MediaKind, Picture};
 
 /// The file that the server found, else the address in a field that the owner named for it.
 pub fn of(display: &DisplayConfig, hit: &Hit) -> Option<Media> {
@@ -44,6 +44,14 @@ fn address(media: &Media) -> String {
         (MediaKind::Video | MediaKind::Audio, Some(start), _) => format!("{url}#t={start}"),
         _ => url.to_owned(),
     }
+}
+
+/// Address of the file as a whole, to be saved: the recording or the PDF, else the picture.
+pub fn whole(file: Option<&Media>, hit: &Hit, picture: Option<&Picture>) -> Option<String> {
+    let file = file.and_then(|file| file.url.split('#').next());
+    let original = || hit.original.as_deref().and_then(safe_url);
+    let shown = || picture.map(|picture| picture.url.clone());
+    file.map(str::to_owned).or_else(original).or_else(shown)
 }
 
 /// `3725` seconds as `1:02:05`.

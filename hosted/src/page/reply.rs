@@ -38,7 +38,7 @@ pub fn page(status: StatusCode, document: Document, cache: Cache, asked: &Header
         return reply;
     }
     let policy = format!(
-        "default-src 'none'; img-src 'self' https: http: data:; media-src 'self' https:; style-src 'self' 'nonce-{nonce}'; \
+        "default-src 'none'; img-src 'self' https: http: data:; media-src 'self' https: http:; style-src 'self' 'nonce-{nonce}'; \
          script-src 'self' 'nonce-{nonce}'; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
          object-src 'none'; frame-ancestors {ancestors}",
         nonce = document.nonce,

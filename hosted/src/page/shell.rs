@@ -46,10 +46,11 @@ pub fn document(
         icon: host.asset("favicon.svg"),
     };
     let html = Owner::new().with(|| {
+        let language = head.language();
         let head = head.view(theme, &nonce, assets);
         let scheme = theme.scheme.attribute();
         view! {
-            <html lang="en" data-theme=scheme>
+            <html lang=language data-theme=scheme>
                 <head>{head}</head>
                 <body class=class>{body()}</body>
             </html>

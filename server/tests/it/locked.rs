@@ -81,7 +81,9 @@ async fn around(server: &Server, headers: &[(&str, &str)]) -> Vec<(&'static str,
         ),
         ("GET", "/r/vault", Value::Null),
         ("GET", "/r/vault?query=mask", Value::Null),
+        ("GET", "/r/vault/embed", Value::Null),
         ("GET", "/r/vault/icon", Value::Null),
+        ("GET", "/r/vault/preview.png", Value::Null),
         ("GET", "/r/vault/item/doc_1", Value::Null),
         ("GET", "/sitemap.xml", Value::Null),
         ("GET", "/robots.txt", Value::Null),
@@ -137,7 +139,7 @@ both! {
         assert!(!lookup.to_string().contains("sesame") && !lookup.to_string().contains("argon"));
         for (path, answer) in around(&server, &[]).await {
             assert!(!leaks(&answer), "{path}: {:#}", answer.body);
-            let expected = if path.starts_with(PUBLIC) { 401 } else if path.ends_with("icon") { 404 } else if path.starts_with("/r/") { 403 } else { 200 };
+            let expected = if path.starts_with(PUBLIC) { 401 } else if path.ends_with("icon") || path.ends_with(".png") { 404 } else if path.starts_with("/r/") { 403 } else { 200 };
             assert_eq!(answer.status, expected, "{path}");
             if path.starts_with(PUBLIC) {
                 let body = answer.error(401, "AuthenticationError");
