@@ -17,6 +17,9 @@ import time
 from loupe import Refused, Server, postgres
 
 ENDED = {"COMPLETED", "COMPLETED_WITH_ERRORS", "FAILED", "CANCELED"}
+TOOK = "seconds from the last start to the end"
+# What it may take, in seconds.
+IN_TIME = 60
 
 
 def prepare(server, count):
@@ -86,7 +89,7 @@ def run(kills, count, database_url, rng):
         return {
             "status": status,
             "killed while the batch ran": f"{during} of {kills} times",
-            "seconds from the last start to the end": round(took, 1),
+            TOOK: round(took, 1),
             "documents": len(ids),
             "announced, in how many events": f"{len(written)} in {len(events)}",
             "ends told": len(ends),
@@ -117,6 +120,7 @@ def main():
         print(f"{name:42} {value}")
     wrong = sum(value != 0 for name, value in result.items() if name.startswith(("lost", "duplicate", "extra")))
     wrong += result["ends told"] != 1
+    wrong += result[TOOK] > IN_TIME
     if during == 0:
         print("no kill fell into the ingestion: use more --objects")
         wrong += 1

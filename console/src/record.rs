@@ -107,7 +107,9 @@ pub fn page(answer: &Record) -> Page {
 
 #[cfg(test)]
 pub mod tests {
-    use serde::Serialize;
+    use std::fmt::Debug;
+
+    use serde::{Serialize, de::DeserializeOwned};
     use serde_json::json;
 
     use super::*;
@@ -115,6 +117,17 @@ pub mod tests {
     /// What the server would send.
     pub fn sent(value: &impl Serialize) -> Record {
         Record(serde_json::to_value(value).expect("wire types are JSON"))
+    }
+
+    /// The names of all variants, in order: whoever reads one that there is not tells them.
+    pub fn variants<T: DeserializeOwned + Debug>() -> Vec<String> {
+        let unknown = serde_json::from_value::<T>(json!("?")).expect_err("none is called so");
+        let told = unknown.to_string();
+        let (_, told) = told.split_once("expected one of ").expect("a list");
+        let names = told.split(", ").map(|one| one.trim_matches('`').to_owned());
+        let mut all: Vec<String> = names.collect();
+        all.sort_unstable();
+        all
     }
 
     #[test]

@@ -49,8 +49,20 @@ piece!(data, DATA:
     "ns/:ns/buckets/:bucket/objects/:object" => object::object,
     "ns/:ns/batches" => batches::batches,
     "ns/:ns/batches/:bucket/:batch" => batch::batch,
+    "tasks" => tasks::tasks,
+    "connections" => connections::connections,
+    "secrets" => secrets::secrets,
+    "ns/:ns/configuration" => manifest::manifest,
+);
+
+piece!(documents, DOCUMENTS:
     "ns/:ns/collections" => collections::collections,
     "ns/:ns/collections/:collection" => documents::documents,
+    "ns/:ns/taxonomies" => taxonomies::taxonomies,
+    "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
+    "ns/:ns/clusters" => clusters::clusters,
+    "ns/:ns/clusters/:cluster" => clusters::one::cluster,
+    "ns/:ns/review" => review::review,
 );
 
 piece!(search, SEARCH:
@@ -64,35 +76,26 @@ piece!(operate, OPERATE:
     "notifications" => notifications::notifications,
     "alerts" => alerts::everywhere::everywhere,
     "webhooks" => webhooks::webhooks,
-    "connections" => connections::connections,
-    "secrets" => secrets::secrets,
-    "tasks" => tasks::tasks,
     "ns/:ns/activity" => activity::activity,
     "ns/:ns/triggers" => triggers::triggers,
     "ns/:ns/alerts" => alerts::alerts,
-    "ns/:ns/review" => review::review,
     "ns/:ns/snapshots" => snapshots::snapshots,
     "ns/:ns/migrations" => migrations::migrations,
     "apps" => apps::apps,
     "apps/:app" => apps::one::app,
 );
 
-piece!(insight, INSIGHT:
+piece!(organization, ORGANIZATION:
     "organization" => organization::organization,
     "spending" => spending::spending,
     "users" => users::users,
     "keys" => keys::keys,
     "audit" => audit::audit,
-    "ns/:ns/clusters" => clusters::clusters,
-    "ns/:ns/clusters/:cluster" => clusters::one::cluster,
-    "ns/:ns/taxonomies" => taxonomies::taxonomies,
-    "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
 );
 
 piece!(design, DESIGN:
     "ns/:ns/templates" => templates::templates,
     "ns/:ns/templates/:kind/:template" => templates::one::template,
-    "ns/:ns/configuration" => manifest::manifest,
     "ns/:ns/retrievers/:retriever/page" => publish::publish,
     "ns/:ns/published" => published::published,
     "ns/:ns/evaluations" => evaluations::evaluations,
@@ -116,14 +119,15 @@ const FIRST: &[&str] = &["namespaces"];
 type Fetch = fn(usize) -> Fetched;
 
 /// The addresses of each piece, and how to get at its pages.
-const PIECES: [(&[&str], Fetch); 6] = [
+const PIECES: [(&[&str], Fetch); 7] = [
     (FIRST, |_| {
         Box::pin(async { Ok(namespaces::namespaces as Page) })
     }),
     (DATA, |at| Box::pin(data(at))),
+    (DOCUMENTS, |at| Box::pin(documents(at))),
     (SEARCH, |at| Box::pin(search(at))),
-    (INSIGHT, |at| Box::pin(insight(at))),
     (OPERATE, |at| Box::pin(operate(at))),
+    (ORGANIZATION, |at| Box::pin(organization(at))),
     (DESIGN, |at| Box::pin(design(at))),
 ];
 

@@ -130,6 +130,16 @@ test("an app is made, the starter is deployed, and a stranger signs up and searc
   await expect(page.getByRole("main").getByText(`${home}/_auth/callback/oidc`)).toBeVisible();
   await page.getByRole("button", { name: "Test the sign-in" }).click();
   await expect(page.getByRole("status", { name: "What the test found" })).toContainText("failed");
+  // It may stand beside other ways, too.
+  await page.getByRole("button", { name: "Change", exact: true }).click();
+  await change.getByLabel("Who may come in").selectOption("clerk");
+  await expect(change.getByLabel("Issuer")).toHaveCount(0);
+  await change.getByLabel("E-mail", { exact: true }).check();
+  await change.getByLabel("Your own service", { exact: true }).check();
+  await expect(change.getByLabel("Issuer")).toHaveValue("http://127.0.0.2:4010");
+  await accessible(page);
+  await change.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("people who sign in with e-mail and password, single sign-on").first()).toBeVisible();
   expect(faults).toEqual([]);
 });
 
@@ -178,12 +188,15 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await accessible(page);
   await picture(page, "app-failed");
   // Nor is it forgotten, whatever page comes in between.
-  await page.getByRole("link", { name: "Deploys", exact: true }).click();
+  await page.getByRole("link", { name: "Log", exact: true }).click();
   const failed = page.getByRole("row", { name: /notes\.zip/ });
   await expect(failed).toContainText("failed");
   await failed.getByText("Log", { exact: true }).click();
   await expect(failed).toContainText(/failed: .*(archive|zip)/i);
   await accessible(page);
+  // No page of it told anything.
+  await page.getByLabel("Kind of lines").selectOption("interactions");
+  await expect(page.getByRole("heading", { name: "Nothing in a week" })).toBeVisible();
 
   await page.getByRole("button", { name: "Settings" }).click();
   const settings = page.getByRole("dialog", { name: "Settings" });

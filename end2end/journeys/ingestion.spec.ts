@@ -190,3 +190,67 @@ test("what a batch could not read is found, tried again, and seen object by obje
   await send(page, "DELETE", `/v1/buckets/${bucket}`, undefined, namespace);
   expect(faults).toEqual([]);
 });
+
+test("a collection reads another, and their documents lead to one another, are changed and deleted", async ({ page }) => {
+  const faults = watch(page);
+  await inDemo(page, "Buckets");
+  const namespace = String((await send(page, "POST", "/v1/namespaces", { namespace_name: "leaflets" })).namespace_id);
+  const schema = { properties: { note: { type: "string" }, topic: { type: "string" } } };
+  const bucket = String((await send(page, "POST", "/v1/buckets", { bucket_name: "notes", bucket_schema: schema }, namespace)).bucket_id);
+  const pages = String((await send(page, "POST", "/v1/collections", {
+    collection_name: "pages", source: { type: "bucket", bucket_ids: [bucket] },
+    feature_extractor: { feature_extractor_name: "text_extractor", version: "v1", input_mappings: { text: "note" } },
+  }, namespace)).collection_id);
+  for (const note of ["Glaciers carve valleys.", "Rivers of ice are slow."]) {
+    await send(page, "POST", `/v1/buckets/${bucket}/objects`, { note, topic: "ice" }, namespace);
+  }
+  const main = page.getByRole("main");
+
+  await page.goto(`${url()}/console/ns/${namespace}/collections`);
+  await main.getByRole("button", { name: "Create collection" }).click();
+  const form = page.getByRole("dialog", { name: "Create a collection" });
+  await form.getByLabel("Name", { exact: true }).fill("pieces");
+  await expect(form.getByRole("checkbox", { name: "notes", exact: true })).toBeChecked();
+  await form.getByLabel("Made from").selectOption({ label: "Collections" });
+  await expect(form.getByRole("checkbox", { name: "pages", exact: true })).toBeChecked();
+  await form.getByLabel("Extractor", { exact: true }).selectOption("text_extractor");
+  await form.getByLabel("The text comes from").selectOption("text");
+  await accessible(page);
+  await form.getByRole("button", { name: "Create", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "pieces" })).toBeVisible();
+
+  const batches = `/v1/buckets/${bucket}/batches`;
+  const batch = String((await send(page, "POST", batches, { auto_submit: true }, namespace)).batch_id);
+  const status = async () => (await send(page, "GET", `${batches}/${batch}`, undefined, namespace)).status;
+  await expect.poll(status, { timeout: 120_000 }).toBe("COMPLETED");
+  await page.reload();
+  await expect(main.locator("tbody tr")).toHaveCount(2);
+  await main.locator("tbody tr").first().getByRole("button", { name: /^Open/ }).click();
+  const panel = page.getByRole("dialog", { name: "Document", exact: true });
+  const part = (name: string) => panel.locator("section").filter({ has: page.getByRole("heading", { name, exact: true }) });
+  await panel.getByRole("button", { name: /^Find similar/ }).first().click();
+  await expect(part("Similar documents").getByRole("link")).toHaveCount(1);
+  await accessible(page);
+  await picture(page, "document");
+  await part("Made of documents").getByRole("link").click();
+  await expect(page).toHaveURL(new RegExp(`/collections/${pages}\\?document=`));
+  await expect(part("Documents made of it").getByRole("link")).toHaveCount(1);
+
+  await panel.getByRole("button", { name: "Change fields" }).click();
+  const change = page.getByRole("dialog", { name: "Change the fields" });
+  await change.getByLabel("text", { exact: true }).fill("Glaciers are rivers, too.");
+  await accessible(page);
+  await change.getByRole("button", { name: "Save" }).click();
+  await expect(change).toBeHidden();
+  await expect(part("Fields")).toContainText("Glaciers are rivers, too.");
+  await phone(page, panel);
+
+  await panel.getByRole("button", { name: "Delete", exact: true }).click();
+  const question = page.getByRole("dialog", { name: "Delete this document?" });
+  await question.getByLabel(/^Type /).fill((await question.locator("label strong").textContent()) ?? "");
+  await question.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(panel).toBeHidden();
+  await expect(page.getByText("The document is being deleted")).toBeVisible();
+  expect(faults).toEqual([]);
+  await send(page, "DELETE", `/v1/namespaces/${namespace}`);
+});

@@ -214,6 +214,16 @@ test("a webhook is made, shows its secret once, delivers, fails, replays and is 
     await row.getByRole("button", { name: "Set active shop" }).click();
     await expect(row.getByRole("button", { name: "Set active shop" })).toHaveCount(0);
 
+    // A receiver that is added later has a secret, too, which is told as once.
+    await row.getByRole("button", { name: "Change shop" }).click();
+    await change.getByRole("button", { name: "Add a channel" }).click();
+    await change.getByRole("group", { name: "channel 2" }).getByLabel("Address").fill(`${receiver.url}/second`);
+    await change.getByRole("button", { name: "Save" }).click();
+    await expect(secret.locator("code")).toContainText(/^whsec_/);
+    await secret.getByRole("button", { name: "I have stored it" }).click();
+    await secret.getByRole("button", { name: "Close without a copy" }).click();
+    await expect(secret).toBeHidden();
+
     await row.getByRole("button", { name: "Remove shop" }).click();
     const question = page.getByRole("dialog", { name: "Remove shop?" });
     await expect(question).toContainText("its log is removed");
@@ -277,13 +287,14 @@ test("a trigger is read before it is kept, run, paused, changed and removed, wit
   await expect(row).toContainText("active");
 
   // The other kinds of schedule and of action, each with its own fields.
-  for (const [kind, filled, action, chosen, told] of [
-    ["interval", { "Seconds from one to the next": "7200" }, "collection_trigger", "Collection", "every 2 h"],
-    ["event", { "What happens": "annotation.created", "After so many": "5" }, "batch_rerun", "Batch", "on annotation.created, 5 times"],
-    ["conditional", { "What changes": "volume", "By at least": "0.5", Collection: 1 }, "retriever_execution", "Retriever", "changed by 0.5"],
+  for (const [name, kind, filled, action, chosen, told] of [
+    ["often", "interval", { "Seconds from one to the next": "7200" }, "collection_trigger", "Collection", "every 2 h"],
+    ["noted", "event", { "What happens": "annotation.created", "After so many": "5" }, "batch_rerun", "Batch", "on annotation.created, 5 times"],
+    ["grown", "conditional", { "What is measured": "volume", Threshold: "0.5", Collection: 1 }, "retriever_execution", "Retriever", "changed by 0.5"],
+    ["failing", "conditional", { "What is measured": "metric", Figure: "error_rate", Is: "gt", Threshold: "0.2" }, "retriever_execution", "Retriever", "when error rate is above 0.2"],
   ] as const) {
     await page.getByRole("button", { name: "Create trigger" }).first().click();
-    await form.getByLabel("Name", { exact: true }).fill(kind);
+    await form.getByLabel("Name", { exact: true }).fill(name);
     await form.getByLabel("Runs", { exact: true }).selectOption(kind);
     for (const [label, value] of Object.entries(filled)) {
       const field = form.getByLabel(label, { exact: true });
@@ -294,7 +305,7 @@ test("a trigger is read before it is kept, run, paused, changed and removed, wit
     await form.getByLabel("Does", { exact: true }).selectOption(action);
     await form.getByLabel(chosen, { exact: true }).last().selectOption({ index: 1 });
     await form.getByRole("button", { name: "Create", exact: true }).click();
-    await expect(page.getByRole("row", { name: new RegExp(`^${kind}`) })).toContainText(told);
+    await expect(page.getByRole("row", { name: new RegExp(`^${name}`) })).toContainText(told);
   }
   await accessible(page);
   await steady(page);
@@ -303,7 +314,7 @@ test("a trigger is read before it is kept, run, paused, changed and removed, wit
   await page.getByLabel("Action", { exact: true }).selectOption("batch_rerun");
   await expect(page.getByRole("main").locator("tbody tr")).toHaveCount(1);
   await page.getByLabel("Action", { exact: true }).selectOption("");
-  for (const name of ["morning search", "interval", "event", "conditional"]) {
+  for (const name of ["morning search", "often", "noted", "grown", "failing"]) {
     await page.getByRole("button", { name: `Remove ${name}` }).click();
     await page.getByRole("dialog", { name: `Remove ${name}?` }).getByRole("button", { name: "Remove" }).click();
     await expect(page.getByRole("button", { name: `Remove ${name}` })).toHaveCount(0);

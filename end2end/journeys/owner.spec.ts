@@ -126,10 +126,13 @@ test("an alert of the organization watches chosen namespaces, then all of them",
   await expect(row).toContainText("a batch failed");
   await expect(row.getByText("demo", { exact: true })).toBeVisible();
 
-  await row.getByRole("button", { name: "Switch off stuck" }).click();
-  await expect(row).toContainText("off");
-  await row.getByRole("button", { name: "Switch on stuck" }).click();
-  await expect(row).toContainText("active");
+  const more = row.getByRole("button", { name: "More for stuck" });
+  await more.click();
+  await row.getByRole("menuitem", { name: "Switch off" }).click();
+  await expect(row.getByText("off", { exact: true })).toBeVisible();
+  await more.click();
+  await row.getByRole("menuitem", { name: "Switch on" }).click();
+  await expect(row.getByText("active", { exact: true })).toBeVisible();
   await row.getByRole("button", { name: "Change stuck" }).click();
   const change = page.getByRole("dialog", { name: "Change stuck" });
   await change.getByLabel("Watches", { exact: true }).selectOption("all");
@@ -138,7 +141,8 @@ test("an alert of the organization watches chosen namespaces, then all of them",
   await accessible(page);
   await picture(page, "organization-alerts");
   await phone(page);
-  await row.getByRole("button", { name: "Remove stuck" }).click();
+  await more.click();
+  await row.getByRole("menuitem", { name: "Remove" }).click();
   await page.getByRole("dialog", { name: "Remove stuck?" }).getByRole("button", { name: "Remove" }).click();
   await expect(page.getByRole("heading", { name: "No alert of the organization" })).toBeVisible();
   expect(faults).toEqual([]);

@@ -72,6 +72,7 @@ test("a page asks, tells and writes its fields as its owner says in the form, an
     await expect(preview.locator("header").getByText("Visit us")).toHaveCount(1);
 
     const results = page.getByRole("region", { name: "Results and their fields" });
+    await results.getByRole("checkbox", { name: "The number of results above them" }).uncheck();
     await results.getByRole("button", { name: "Add a format" }).click();
     const format = results.getByRole("group", { name: "format 1" });
     await format.getByLabel("Field", { exact: true }).selectOption("category");
@@ -98,6 +99,7 @@ test("a page asks, tells and writes its fields as its owner says in the form, an
       { title: "Help", content: "Ask in **any** words." },
     ]);
     expect(made.custom_cta).toEqual({ label: "Visit us", markdown_content: "Come by." });
+    expect(made.components).toMatchObject({ show_results_header: false });
     expect(made.external_links).toEqual([{ name: "Our museum", url: "https://example.com/museum" }]);
     expect(made.field_config).toMatchObject({ category: { format: "text", format_options: { label: "Chapter", truncate_chars: 40 } } });
 
@@ -149,6 +151,10 @@ test("a page has the icon, the arrangement, the words for search engines and the
     await places.getByLabel("Mark on its picture").selectOption("category");
 
     const engines = page.getByRole("region", { name: "Search engines and links" });
+    // The card of a link has the picture that would be drawn of the page, before anything is public.
+    const drawn = engines.getByRole("img", { name: "The picture that links to the page are shown with" });
+    await drawn.scrollIntoViewIfNeeded();
+    await expect.poll(() => drawn.evaluate((shown) => (shown as HTMLImageElement).naturalWidth)).toBe(1200);
     await engines.getByLabel("What the picture shows").fill("A frog among reeds");
     await engines.getByLabel("Keywords").fill("frogs, picture book");
     await engines.getByLabel("Address to list in its place").fill("https://example.com/frogs");
@@ -211,6 +217,20 @@ test("a page has the icon, the arrangement, the words for search engines and the
     expect(left).not.toHaveProperty("icon_base64");
     expect(left.seo).not.toHaveProperty("canonical_url");
     expect(left.seo).toMatchObject({ keywords: ["frogs", "picture book"], author: "A biologist", og_image_alt: "A frog among reeds" });
+
+    // Under another name it is the same page, and what knows the old one is led on.
+    await page.getByRole("main").getByRole("button", { name: "Rename", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Give the page another name" });
+    const name = dialog.getByLabel("Name in the address");
+    await expect(name).toHaveValue("own-look");
+    await dialog.getByRole("button", { name: "Rename" }).click();
+    await expect(name).toHaveAttribute("aria-invalid", "true");
+    await accessible(page);
+    await name.fill("own-look-again");
+    await dialog.getByRole("button", { name: "Rename" }).click();
+    await expect(page.getByRole("link", { name: /\/r\/own-look-again$/ })).toBeVisible();
+    const old = await page.request.get(`${url()}/r/own-look`, { maxRedirects: 0 });
+    expect(old.status()).toBe(308);
     expect(faults).toEqual([]);
   } finally {
     await send(page, "DELETE", `/v1/retrievers/${id}/publish`, undefined, namespace).catch(() => undefined);

@@ -10,7 +10,7 @@ use crate::{
     part::*,
     record::{Record, plain},
     route::{namespace, param},
-    session::use_session,
+    session::{place_in_feed, remember_place, use_session},
     text,
 };
 
@@ -62,7 +62,8 @@ pub fn activity() -> AnyView {
         problem: RwSignal::new(None),
         read: RwSignal::new(false),
         live: RwSignal::new(true),
-        cursor: StoredValue::new(String::new()),
+        // The feed begins with the oldest event that is kept: only the first visit reads all of it.
+        cursor: StoredValue::new(place_in_feed(&ns.get_untracked()).unwrap_or_default()),
     };
     follow(session.api_in(ns.get_untracked()), feed);
     let rows = move || {
@@ -143,6 +144,10 @@ async fn next(api: &Api, feed: Feed) -> Option<Result<(usize, bool), u32>> {
     }
     if !more {
         feed.read.try_set(true).is_none().then_some(())?;
+        let place = feed.events.try_with_untracked(|all| place(all))?;
+        if let (Some(place), Some(namespace)) = (place, &api.namespace) {
+            remember_place(namespace, place);
+        }
     }
     Some(Ok((came, more)))
 }
@@ -156,8 +161,13 @@ fn add(events: &mut Vec<Record>, new: Vec<Record>) {
     *events = all;
 }
 
+/// The cursor of the oldest event that stays, once there are more than that: the next visit goes on from there.
+fn place(all: &[Record]) -> Option<String> {
+    all.get(SHOWN - 1)?.opt("cursor")
+}
+
 /// Where the thing that changed can be looked at, below the base; what is gone cannot.
-fn place(kind: &str, payload: &Record) -> Option<String> {
+fn link(kind: &str, payload: &Record) -> Option<String> {
     let ns = namespace();
     let id = |name: &str| payload.opt(name).map(|id| text::escape(&id));
     if kind.ends_with("deleted") {
@@ -210,7 +220,7 @@ fn about(kind: &str, payload: &Record) -> (String, String) {
 fn row(one: Record) -> AnyView {
     let (kind, payload) = (one.text("event_type"), one.record("payload"));
     let (what, more) = about(&kind, &payload);
-    let what = match place(&kind, &payload) {
+    let what = match link(&kind, &payload) {
         Some(href) => view! { <a class="mono" href=href>{what}</a> }.into_any(),
         None => view! { <span class="mono">{what}</span> }.into_any(),
     };
@@ -242,6 +252,16 @@ mod tests {
             (all[0].int("seq"), all[SHOWN - 1].int("seq")),
             (Some(259), Some(60))
         );
+    }
+
+    #[test]
+    fn the_next_visit_begins_with_the_oldest_that_is_shown() {
+        let event = |n: usize| Record(json!({"seq": n, "cursor": format!("c{n}")}));
+        let mut all = Vec::new();
+        add(&mut all, (1..SHOWN).map(event).collect());
+        assert_eq!(place(&all), None, "the whole feed is shown");
+        add(&mut all, (SHOWN..SHOWN + 50).map(event).collect());
+        assert_eq!(place(&all), Some("c50".to_owned()));
     }
 
     #[test]

@@ -1,4 +1,5 @@
 pub mod everywhere;
+mod history;
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
@@ -7,8 +8,8 @@ use crate::{
     api::{Answer, Api},
     load::{Load, Query},
     part::{schema::Form, *},
-    record::{Record, only, page, plain},
-    route::{namespace, param},
+    record::{Record, only, plain},
+    route::param,
     session::use_session,
     text,
 };
@@ -29,25 +30,12 @@ const BLANK: Blank = Blank {
     link: None,
 };
 
-const LOOKS: &[Column] = &[
-    Column("When", ""),
-    Column("Outcome", ""),
-    Column("Found", ""),
-    Column("Told", ""),
-    Column("Took", "num"),
-];
-
-const NO_LOOKS: Blank = Blank {
-    icon: "alert",
-    title: "It has not looked yet",
-    text: "Every look stands here for two days, and for 90 when it fired.",
-    link: None,
-};
-
 const FORM: &str = "alerts";
 
 /// What forms choose from and rows name.
 const KINDS: &[&str] = &["collections", "retrievers", "buckets"];
+
+const WEBHOOKS: &str = "webhooks";
 
 /// What can be changed of an alert.
 const MEMBERS: [&str; 13] = [
@@ -111,11 +99,11 @@ pub fn alerts() -> AnyView {
         <Fill open=create title="Create an alert".to_owned() label="Create" form schema=FORM start=Callback::new(move |()| fresh())
             send=Callback::new(move |body| api().post("/v1/alerts", &made(body))) done=saved below=ViewFn::from(move || written(form))/>
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=FORM
-            start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved below=ViewFn::from(move || written(change))/>
+            start=Callback::new(move |()| lifted(rows.of.get().0)) send=Callback::new(patch) done=saved below=ViewFn::from(move || written(change))/>
         <Discard rows what="alert" name="name" loses="It looks and tells no more. What it told is gone with it."
             delete=Callback::new(move |one: Record| api().delete(&path_of(&one.text("alert_id"))))/>
         {snoozes(rows, path_of, api)}
-        {looks(load, log, path_of, move || session.api_in(ns.get()))}
+        {history::panel(load, log, path_of, move || session.api_in(ns.get()))}
     }
     .into_any()
 }
@@ -124,9 +112,21 @@ pub fn alerts() -> AnyView {
 fn list(api: Api, path: String, body: Value, form: Form) -> Answer {
     Box::pin(async move {
         let all = choices(api.clone(), KINDS).await?;
-        form.choices.set(all);
+        form.choices.set(with_webhooks(all, &api).await);
         api.post(&path, &body).await
     })
+}
+
+/// What there is to choose from, with the webhooks of the organization; those who may not see these choose among none.
+async fn with_webhooks(mut all: Record, api: &Api) -> Record {
+    let api = Api {
+        namespace: None,
+        ..api.clone()
+    };
+    if let Ok(mut found) = choices(api, &[WEBHOOKS]).await {
+        all.0[WEBHOOKS] = found.0[WEBHOOKS].take();
+    }
+    all
 }
 
 /// A new alert says nothing of the kind that it is not.
@@ -137,6 +137,19 @@ fn made(mut body: Value) -> Value {
         members.retain(|name, value| !(empty(value) || (system && name == "trigger_on")));
     }
     body
+}
+
+/// What a change begins with: a webhook that the settings of a channel name stands beside them, as the form has it.
+fn lifted(mut one: Value) -> Value {
+    let channels = one["notification_config"]["channels"].as_array_mut();
+    for channel in channels.into_iter().flatten() {
+        let config = channel.get_mut("config").and_then(Value::as_object_mut);
+        let named = config.and_then(|config| config.shift_remove("channel_id"));
+        if let Some(named) = named.filter(|_| channel["channel_id"].is_null()) {
+            channel["channel_id"] = named;
+        }
+    }
+    one
 }
 
 /// What a change sends of the form.
@@ -234,51 +247,54 @@ fn row(one: Record) -> AnyView {
     if let Some(rest) = one.int("cooldown_seconds").filter(|rest| *rest > 0) {
         looks += &format!(", rests {}", text::span(rest));
     }
-    let channels = one.record("notification_config").list("channels");
-    let channels = channels
-        .iter()
-        .map(|one| one.text("channel_type"))
-        .collect();
     let path = path_of(&id);
     let test = {
         let path = format!("{path}/execute");
         let call = move || session.api_in(ns.get_untracked()).post(&path, &json!({}));
-        test_now(rows, log, &title, &id, call)
+        test_now(rows, log, &id, call)
     };
     let toggle = match on {
         true => ("Switch off", "It looks no more"),
         false => ("Switch on", "It looks again"),
     };
     let patch = move |body: Value| session.api_in(ns.get_untracked()).patch(&path, &body);
-    let snooze = snooze(rows, &title, &one, patch.clone());
-    let toggle = rows.call(toggle.0, &title, toggle.1, move || {
-        patch(json!({"enabled": !on}))
-    });
+    let snooze = snooze(rows, &one, patch.clone());
+    let toggle = rows.calls(toggle.0, toggle.1, move || patch(json!({"enabled": !on})));
     let send = {
         let path = format!("{}/test", path_of(&id));
-        let call = move || session.api_in(ns.get_untracked()).post(&path, &json!({}));
-        rows.send_test(&title, call)
+        rows.tests(move || session.api_in(ns.get_untracked()).post(&path, &json!({})))
     };
-    let past = history(log, &title, &id);
-    let buttons = view! { {test}{send}{past}{snooze}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let first = [test, history::act(log, &id), rows.opens("Change", &one)];
+    let more = vec![send, snooze, toggle, rows.opens("Remove", &one)];
+    let buttons =
+        view! { {Vec::from(first.map(|act| act.button(&title)))}{menu(&id, &title, more)} };
     line(vec![
         name(None, title.clone(), id),
         two(condition, looks),
-        tags(channels),
+        tags(receivers(&one, form)),
         cell("", state(&one)),
         cell("nowrap", when(one.opt("last_fired_at"))),
         cell("actions many", buttons.into_any()),
     ])
 }
 
-/// A button that lets an alert look now; what it finds then stands at the top of its log.
-fn test_now(
-    rows: Rows,
-    log: Query,
-    name: &str,
-    id: &str,
-    call: impl Fn() -> Answer + 'static,
-) -> AnyView {
+/// Whom an alert tells: the kinds of its channels, and webhooks of the organization by their names.
+fn receivers(one: &Record, form: Form) -> Vec<String> {
+    let channels = one.record("notification_config").list("channels");
+    let told = channels.iter().map(|channel| {
+        let kind = channel.text("channel_type");
+        let address = channel.record("config").opt("url");
+        let named = channel.opt("channel_id").filter(|_| address.is_none());
+        match named {
+            Some(id) => format!("{kind} {}", form.name_of(WEBHOOKS, &id)),
+            None => kind,
+        }
+    });
+    told.collect()
+}
+
+/// Lets an alert look now; what it finds then stands at the top of its log.
+fn test_now(rows: Rows, log: Query, id: &str, call: impl Fn() -> Answer + 'static) -> Act {
     let id = id.to_owned();
     let test = move || {
         let id = id.clone();
@@ -287,7 +303,7 @@ fn test_now(
             log.set(&id);
         });
     };
-    press("Test now", name, Box::new(test))
+    Act("Test now", Box::new(test))
 }
 
 /// Until when an alert is snoozed, if it is.
@@ -309,17 +325,12 @@ fn state(one: &Record) -> AnyView {
     view! { {badge(word)}{until} }.into_any()
 }
 
-/// A button that asks for how long an alert tells nobody, or ends that.
-fn snooze(
-    rows: Rows,
-    name: &str,
-    one: &Record,
-    patch: impl Fn(Value) -> Answer + 'static,
-) -> AnyView {
+/// Asks for how long an alert tells nobody, or ends that.
+fn snooze(rows: Rows, one: &Record, patch: impl Fn(Value) -> Answer + 'static) -> Act {
     if snoozed(one).is_none() {
-        return rows.open("Snooze", name, one);
+        return rows.opens("Snooze", one);
     }
-    rows.call("Wake up", name, "It tells again", move || {
+    rows.calls("Wake up", "It tells again", move || {
         patch(json!({"snoozed_until": null}))
     })
 }
@@ -350,90 +361,12 @@ fn snoozes(
     .into_any()
 }
 
-/// A button that shows what an alert found.
-fn history(log: Query, name: &str, id: &str) -> AnyView {
-    let id = id.to_owned();
-    press("History", name, Box::new(move || log.set(&id)))
-}
-
-/// What the alert in the address found, look by look.
-fn looks(
-    all: Load,
-    log: Query,
-    path_of: fn(&str) -> String,
-    api: impl Fn() -> Api + 'static,
-) -> AnyView {
-    let from = Query::new("from");
-    let load = Load::of(api, move || match log.value.get() {
-        id if id.is_empty() => id,
-        id => format!("{}/executions{}", path_of(&id), page_query(from)),
-    });
-    load.poll_while(|one| {
-        let told = one.list("deliveries");
-        told.iter()
-            .any(|one| matches!(one.text("status").as_str(), "pending" | "deferred"))
-    });
-    let title = Signal::derive(move || {
-        let id = log.value.get();
-        let known = all.good().map(|all| page(&all).0).unwrap_or_default();
-        let name = known.into_iter().find(|one| one.text("alert_id") == id);
-        format!("History of {}", name.map_or(id, |one| one.text("name")))
-    });
-    view! { <Log open=log.is_named() title load columns=LOOKS row=look blank=NO_LOOKS offset=from above=ViewFn::from(|| ())/> }.into_any()
-}
-
-fn look(one: Record) -> AnyView {
-    let collection = one.text("collection_id");
-    let ns = namespace();
-    let count = one.int("match_count").unwrap_or(0);
-    let found = one.list("matches").into_iter().take(5).map(|found| {
-        let id = found.text("document_id");
-        let score = format!(" {:.2}", found.float("score").unwrap_or(0.0));
-        // An alert of the organization stands in no namespace: nothing says which one the collection is in.
-        let shown = match collection.is_empty() || ns.is_empty() {
-            true => view! { <code>{id}</code> }.into_any(),
-            false => {
-                let href = format!(
-                    "/console/ns/{ns}/collections/{collection}?document={}",
-                    text::escape(&id)
-                );
-                view! { <a href=href>{id}</a> }.into_any()
-            }
-        };
-        view! { <li>{shown}{score}</li> }.into_any()
-    });
-    let told = one.list("deliveries").into_iter().map(|told| {
-        let line = format!("{} ", told.text("channel_type"));
-        view! { <li>{line}{badge(&told.text("status"))}<span class="sub">{told.text("error")}</span></li> }.into_any()
-    });
-    let outcome = match (one.flag("triggered"), count) {
-        (true, _) => "fired",
-        (false, 0) => "quiet",
-        (false, _) => "not told",
-    };
-    let (found, told) = (found.collect::<Vec<_>>(), told.collect::<Vec<_>>());
-    line(vec![
-        cell("nowrap", when(one.opt("executed_at"))),
-        cell("", badge(outcome)),
-        cell(
-            "",
-            view! { {text::count(count)}<ul class="sub-list">{found}</ul> }.into_any(),
-        ),
-        cell("", view! { <ul class="sub-list">{told}</ul> }.into_any()),
-        words(
-            "num nowrap",
-            one.float("duration_ms")
-                .map(text::millis)
-                .unwrap_or_default(),
-        ),
-    ])
-}
-
 #[cfg(test)]
 mod tests {
     use loupe_wire::{CreateAlertRequest, PatchAlertRequest, SystemConditionType};
 
     use super::*;
+    use crate::record::tests::variants;
 
     fn said(one: Value) -> String {
         let schema = schema::named(FORM);
@@ -458,22 +391,37 @@ mod tests {
     }
 
     #[test]
+    fn a_webhook_is_told_by_its_name_wherever_it_is_named() {
+        let owner = Owner::new();
+        owner.set();
+        let form = Form::plain("test");
+        let known = json!({"webhooks": [{"id": "wh_1", "name": "desk"}]});
+        form.choices.set(Record(known));
+        let one = json!({"notification_config": {"channels": [
+            {"channel_type": "webhook", "config": {"channel_id": "wh_1", "timeout": 3}},
+            {"channel_type": "webhook", "channel_id": "wh_2"},
+            {"channel_type": "webhook", "config": {"url": "https://a.example"}},
+            {"channel_type": "email", "config": {"to_addresses": ["a@a.example"]}},
+        ]}});
+        let one = Record(lifted(one));
+        assert_eq!(
+            receivers(&one, form),
+            ["webhook desk", "webhook wh_2", "webhook", "email"]
+        );
+        let first = &one.0["notification_config"]["channels"][0];
+        assert_eq!(first["config"], json!({"timeout": 3}));
+    }
+
+    #[test]
     fn what_the_form_makes_is_an_alert() {
         let schema = schema::named(FORM).0;
         let offered = schema["properties"]["system_condition"]["properties"]["type"].clone();
         let kinds: Vec<SystemConditionType> =
             serde_json::from_value(offered["enum"].clone()).expect("conditions");
         assert_eq!(offered["names"].as_array().map(Vec::len), Some(kinds.len()));
-        // Whoever reads one that there is not tells all that there are.
-        let unknown = serde_json::from_value::<SystemConditionType>(json!("?")).expect_err("none");
-        let told = unknown.to_string();
-        let (_, told) = told.split_once("expected one of ").expect("a list");
-        let mut all: Vec<&str> = told.split(", ").map(|one| one.trim_matches('`')).collect();
-        let offered = Record(offered).strings("enum");
-        let mut offered: Vec<&str> = offered.iter().map(String::as_str).collect();
-        all.sort_unstable();
+        let mut offered = Record(offered).strings("enum");
         offered.sort_unstable();
-        assert_eq!(offered, all);
+        assert_eq!(offered, variants::<SystemConditionType>());
         let body = json!({"name": "n", "source": "system", "trigger_on": "results", "threshold": {}, "system_condition": {"type": "batch_failed", "params": {}},
             "notification_config": {"channels": [{"channel_type": "slack", "config": {"webhook_url": "https://a.example"}}]}});
         let body = made(body);

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod deploys;
 pub mod domains;
+pub mod log;
 pub mod one;
 pub mod people;
 pub mod versions;

@@ -1,8 +1,10 @@
 pub mod clone;
+mod sources;
 
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
+use self::sources::Sources;
 use crate::{
     load::{Change, Load, navigator},
     part::*,
@@ -24,7 +26,7 @@ const COLUMNS: &[Column] = &[
 const BLANK: Blank = Blank {
     icon: "grid",
     title: "No collection here",
-    text: "A collection reads a bucket with an extractor and holds the documents and vectors that come out.",
+    text: "A collection reads buckets, or other collections, with an extractor and holds the documents and vectors that come out.",
     link: None,
 };
 
@@ -73,7 +75,7 @@ fn row(one: Record) -> AnyView {
 #[component]
 fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
     let session = use_session();
-    // What the form asks the server for: buckets with their fields, extractors with their inputs.
+    // What the form asks the server for: buckets and collections with their fields, extractors with their inputs.
     let sources = Load::new(move || {
         let api = session.api_in(ns.get());
         let wanted = open.get();
@@ -82,14 +84,18 @@ fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
                 return std::future::pending().await;
             }
             let buckets = api.post("/v1/buckets/list?limit=100", &json!({})).await?;
+            let collections = api
+                .post("/v1/collections/list?limit=100", &json!({}))
+                .await?;
             let extractors = api.get("/v1/collections/features/extractors").await?;
+            let found = |answer: Record| answer.record("results").0;
             Ok(Record(
-                json!({"buckets": buckets.list("results").into_iter().map(|b| b.0).collect::<Vec<_>>(), "extractors": extractors.0}),
+                json!({"buckets": found(buckets), "collections": found(collections), "extractors": extractors.0}),
             ))
         }
     });
     let form = move |sources: Record| {
-        if sources.list("buckets").is_empty() {
+        if sources.list("buckets").is_empty() && sources.list("collections").is_empty() {
             return view! {
                 <Empty icon="bucket" title="First a bucket" text="A collection reads one, and there is none in this namespace.">
                     <a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a>
@@ -102,17 +108,24 @@ fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
     view! { <Modal open title="Create a collection".to_owned() class="wide">{loaded(sources, waiting(4), form)}</Modal> }.into_any()
 }
 
-/// The fields of a bucket that can feed an input of a kind such as `text|string`, the fitting ones first.
-fn fitting(bucket: &Record, kind: &str) -> Vec<(String, String)> {
-    let fields = bucket
-        .record("bucket_schema")
-        .record("properties")
-        .members();
+/// The fields of a source with their types: of the objects of a bucket, or of the documents of a collection, which have those
+/// of what they are made of, too.
+pub fn fields_of(source: &Record) -> Vec<(String, String)> {
+    let schemas = ["bucket_schema", "output_schema", "input_schema"].into_iter();
+    let all = schemas.flat_map(|schema| source.record(schema).record("properties").members());
+    all.map(|(name, field)| (name, field.text("type")))
+        .collect()
+}
+
+/// The fields of sources that can feed an input of a kind such as `text|string`, the fitting ones first.
+fn fitting(sources: &[Record], kind: &str) -> Vec<(String, String)> {
     let kinds: Vec<&str> = kind.split('|').map(str::trim).collect();
-    let mut all: Vec<(String, String)> = fields
-        .into_iter()
-        .map(|(name, field)| (name, field.text("type")))
-        .collect();
+    let mut all: Vec<(String, String)> = Vec::new();
+    for (name, field) in sources.iter().flat_map(fields_of) {
+        if !all.iter().any(|(known, _)| *known == name) {
+            all.push((name, field));
+        }
+    }
     all.sort_by_key(|(_, field)| !kinds.contains(&field.as_str()));
     all.into_iter()
         .map(|(name, field)| (name.clone(), format!("{name} ({field})")))
@@ -123,12 +136,12 @@ fn fitting(bucket: &Record, kind: &str) -> Vec<(String, String)> {
 type Input = (String, RwSignal<String>, Vec<(String, String)>);
 
 /// One choice of a field for each input of the extractor.
-fn inputs(extractor: &Record, bucket: &Record) -> Vec<Input> {
+fn inputs(extractor: &Record, sources: &[Record]) -> Vec<Input> {
     let asked = extractor.record("expected_input_types").members();
     let asked = asked.into_iter().filter(|(input, _)| input != "*");
     asked
         .map(|(input, kind)| {
-            let fields = fitting(bucket, &plain(&kind.0));
+            let fields = fitting(sources, &plain(&kind.0));
             let first = fields.first().map(|(name, _)| name.clone());
             (input, RwSignal::new(first.unwrap_or_default()), fields)
         })
@@ -167,11 +180,8 @@ fn of(all: StoredValue<Vec<Record>>, id: &'static str, wanted: &str) -> Record {
 #[component]
 fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
     let session = use_session();
-    let (buckets, extractors) = (
-        items(&sources.record("buckets").0),
-        items(&sources.record("extractors").0),
-    );
-    let names = options(&buckets, "bucket_id", "bucket_name");
+    let extractors = items(&sources.record("extractors").0);
+    let sources = Sources::new(sources);
     let kind = "feature_extractor_name";
     let mut kinds = options(&extractors, kind, kind);
     kinds
@@ -180,20 +190,23 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
     let first =
         |list: &[(String, String)]| list.first().map(|(id, _)| id.clone()).unwrap_or_default();
     let (name, whole) = (RwSignal::new(String::new()), RwSignal::new(true));
-    let (bucket, extractor) = (RwSignal::new(first(&names)), RwSignal::new(first(&kinds)));
-    let (buckets, extractors) = (StoredValue::new(buckets), StoredValue::new(extractors));
+    let extractor = RwSignal::new(first(&kinds));
+    let extractors = StoredValue::new(extractors);
     let chosen = Memo::new(move |_| of(extractors, kind, &extractor.get()));
-    let mapped =
-        Memo::new(move |_| inputs(&chosen.get(), &of(buckets, "bucket_id", &bucket.get())));
+    let mapped = Memo::new(move |_| inputs(&chosen.get(), &sources.chosen()));
     let settings = StoredValue::new(parameters(&chosen.get_untracked()));
     let change = Change::new();
     let go = navigator();
     let submit = Callback::new(move |()| {
+        let Some(source) = sources.body() else {
+            change.refuse("choose what it is made from");
+            return;
+        };
         let mappings = mappings(mapped.get_untracked());
         let chosen = chosen.get_untracked();
         let body = json!({
             "collection_name": name.get_untracked().trim(),
-            "source": {"type": "bucket", "bucket_ids": [bucket.get_untracked()]},
+            "source": source,
             "feature_extractor": {
                 "feature_extractor_name": extractor.get_untracked(), "version": chosen.text("version"), "input_mappings": mappings,
                 "parameters": settings.get_value().0.value.get_untracked(), "include_all_source_fields": whole.get_untracked(),
@@ -217,9 +230,10 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
         <Sheet change submit label="Create" open>
             <Field id="collection-name" label="Name" value=name required=true placeholder="articles-text"/>
             <div class="form-row">
-                <Choice id="collection-bucket" label="Bucket" value=bucket options=names/>
+                {sources.kinds()}
                 <Choice id="collection-extractor" label="Extractor" value=extractor options=kinds/>
             </div>
+            {sources.ticks()}
             <p class="muted">{move || chosen.get().text("description")}</p>
             <div class="form-row">{move || mapped.get().into_iter().map(mapping).collect::<Vec<_>>()}</div>
             <Check label="Keep every field of the object on its documents" checked=whole set=move |on| whole.set(on)/>
@@ -255,8 +269,14 @@ mod tests {
         let bucket = Record(
             json!({"bucket_schema": {"properties": {"title": {"type": "string"}, "photo": {"type": "image"}}}}),
         );
-        let first = fitting(&bucket, "image").remove(0);
+        let scenes = Record(
+            json!({"output_schema": {"properties": {"start": {"type": "float"}}},
+            "input_schema": {"properties": {"photo": {"type": "image"}}}}),
+        );
+        let both = [bucket, scenes];
+        let first = fitting(&both, "image").remove(0);
         assert_eq!(first, ("photo".to_owned(), "photo (image)".to_owned()));
+        assert_eq!(fitting(&both, "image").len(), 3);
         let extractor = Record(
             json!({"default_parameters": {"extractor_type": "text_extractor", "chunk_size": 1000}}),
         );

@@ -1,9 +1,13 @@
 //! One document in a side panel.
 
+mod around;
+mod change;
+
 use leptos::prelude::*;
 
 use super::{annotations::annotations, documents::name_of};
 use crate::{
+    api::Api,
     load::{Load, Query},
     part::*,
     record::{Record, plain},
@@ -12,25 +16,69 @@ use crate::{
     text,
 };
 
+/// What is asked for of it: also the documents that it was made of, and those that were made of it.
+const SHOWN: &str = "return_presigned_urls=true&return_vectors=true&return_vector_names=true&expand=parent,ancestors,children";
+
+/// Where the document is, and who is told when it is no longer what it was.
+#[derive(Clone, Copy)]
+struct Place {
+    api: Signal<Api>,
+    path: Signal<String>,
+    collection: Memo<String>,
+    /// The collection.
+    about: Load,
+    changed: Callback<()>,
+    removed: Callback<()>,
+}
+
 /// Opens for the document named in the address.
 #[component]
-pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> AnyView {
+pub fn Document(
+    open: Query,
+    ns: Memo<String>,
+    collection: Memo<String>,
+    /// The collection.
+    about: Load,
+    /// Called when the document was changed or deleted.
+    changed: Callback<()>,
+) -> AnyView {
     let session = use_session();
     let shown = open.is_named();
-    let path = move || match open.value.get() {
+    let api = Signal::derive(move || session.api_in(ns.get()));
+    let path = Signal::derive(move || match open.value.get() {
         id if id.is_empty() => id,
         id => format!(
-            "/v1/collections/{}/documents/{}?return_presigned_urls=true&return_vectors=true&return_vector_names=true",
+            "/v1/collections/{}/documents/{}",
             text::escape(&collection.get()),
             text::escape(&id)
         ),
+    });
+    let load = Load::of(
+        move || api.get(),
+        move || match path.get() {
+            path if path.is_empty() => path,
+            path => format!("{path}?{SHOWN}"),
+        },
+    );
+    let place = Place {
+        api,
+        path,
+        collection,
+        about,
+        changed: Callback::new(move |()| {
+            load.reload();
+            changed.run(());
+        }),
+        removed: Callback::new(move |()| {
+            shown.set(false);
+            changed.run(());
+        }),
     };
-    let load = Load::of(move || session.api_in(ns.get()), path);
     let decided = move || annotations(ns, collection, open.value);
     view! {
         <Modal open=shown title="Document".to_owned() class="side">
             {move || match load.value.get() {
-                Some(Ok(one)) if one.text("document_id") == open.value.get() => parts(one, decided()),
+                Some(Ok(one)) if one.text("document_id") == open.value.get() => parts(one, decided(), place),
                 Some(Err(problem)) if !load.busy.get() => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
                 _ => view! { <Skeletons lines=8/> }.into_any(),
             }}
@@ -39,23 +87,39 @@ pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> AnyV
     .into_any()
 }
 
-fn parts(one: Record, annotations: AnyView) -> AnyView {
+/// What is shown apart from the document's own fields.
+const APART: [&str; 4] = ["document_id", "document_blobs", "expanded", "vectors"];
+
+/// The document's own fields, in the order sent.
+fn own(one: &Record) -> Vec<(String, Record)> {
+    let is_own = |name: &str| !name.starts_with('_') && !APART.contains(&name);
+    let mut all = one.members();
+    all.retain(|(name, _)| is_own(name));
+    all
+}
+
+fn parts(mut one: Record, annotations: AnyView, place: Place) -> AnyView {
     let id = one.text("document_id");
     let internal = one.record("_internal").record("lineage");
+    let relations = around::relations(&one.record("expanded"));
+    // Other documents are no part of this one.
+    if let Some(members) = one.0.as_object_mut() {
+        members.shift_remove("expanded");
+        members.shift_remove("_expanded");
+    }
     let raw = text::pretty(&one.0);
     let blobs = one.list("document_blobs");
     let vectors = vectors(&one);
-    let apart = ["document_id", "document_blobs", "expanded", "vectors"];
-    let fields = one
-        .members()
+    let tools = change::tools(place, &one);
+    let similar = around::similar(place, id.clone());
+    let fields = own(&one)
         .into_iter()
-        .filter(|(name, _)| !name.starts_with('_') && !apart.contains(&name.as_str()));
-    let fields = fields
         .map(|(name, value)| (name, plain(&value.0)))
         .collect::<Vec<_>>();
     view! {
         <div class="stack">
             <div><strong>{name_of(&one)}</strong><div class="uri"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></div></div>
+            {tools}
             {(!blobs.is_empty()).then(|| view! { <section class="stack-sm"><h3>"Files"</h3><div class="blobs">{blobs.into_iter().map(blob).collect::<Vec<_>>()}</div></section> })}
             <section class="stack-sm"><h3>"Fields"</h3><dl class="facts">{fields.into_iter().map(|(name, value)| fact(name, value.into_any())).collect::<Vec<_>>()}</dl></section>
             {annotations}
@@ -63,6 +127,8 @@ fn parts(one: Record, annotations: AnyView) -> AnyView {
                 {vectors.is_empty().then(|| view! { <p class="muted">"None."</p> })}
                 <dl class="facts">{vectors.into_iter().map(|(name, dims)| view! { <dt class="mono">{name}</dt><dd>{if dims > 0 { format!("{dims} dimensions") } else { "present".into() }}</dd> }.into_any()).collect::<Vec<_>>()}</dl>
             </section>
+            {similar}
+            {relations}
             {(!internal.members().is_empty()).then(|| lineage(internal))}
             <details><summary>"All of it as JSON"</summary><pre class="code-block" tabindex="0">{raw}</pre></details>
         </div>
@@ -109,7 +175,8 @@ fn lineage(value: Record) -> AnyView {
     let lines = value
         .members()
         .into_iter()
-        .filter(|(_, v)| !v.0.is_null())
+        // The documents on the way stand above.
+        .filter(|(name, v)| !v.0.is_null() && name != "chain")
         .map(|(n, v)| (text::words(&n), plain(&v.0)))
         .collect::<Vec<_>>();
     view! {

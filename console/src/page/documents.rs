@@ -1,6 +1,9 @@
+mod narrow;
+
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
+use self::narrow::Narrow;
 use super::{
     collections::clone,
     document::Document,
@@ -75,7 +78,7 @@ pub fn documents() -> AnyView {
             "schema" => loaded(about, waiting(5), output),
             "lineage" => lineage(api, collection),
             exports::TAB => exports.list(),
-            _ => list(api, base, ns, collection),
+            _ => list(api, about, base, (ns, collection)),
         }}
         {exports.dialog(base, tab)}
         {clone::dialog(cloning, api, about, base, ns)}
@@ -86,9 +89,9 @@ pub fn documents() -> AnyView {
 /// The documents, and one beside them.
 fn list(
     api: Signal<Api>,
+    about: Load,
     base: Signal<String>,
-    ns: Memo<String>,
-    collection: Memo<String>,
+    (ns, collection): (Memo<String>, Memo<String>),
 ) -> AnyView {
     let (search, filter, sort, offset, open) = (
         Query::new("q"),
@@ -104,6 +107,7 @@ fn list(
         let body = body(&search.value.get(), &filter.value.get(), &sort.value.get());
         async move { api.post(&path, &body?).await }
     });
+    let changed = Callback::new(move |()| load.reload());
     let narrowed = move || !(search.value.get().is_empty() && filter.value.get().is_empty());
     let empty = move || {
         if narrowed() {
@@ -115,10 +119,10 @@ fn list(
     view! {
         <div class="row">
             <SearchBox query=search label="Search in these documents".to_owned()/>
-            <Narrow filter sort/>
+            <Narrow filter sort about/>
         </div>
         <Listing load offset=Some(offset) label="Documents" empty=ViewFn::from(empty) row columns=COLUMNS/>
-        <Document open ns collection/>
+        <Document open ns collection about changed/>
     }
     .into_any()
 }
@@ -196,50 +200,6 @@ fn body(search: &str, filter: &str, sort: &str) -> Result<Value, Problem> {
             json!({"field": field, "direction": if direction == "-" { "desc" } else { "asc" }});
     }
     Ok(body)
-}
-
-/// Filter and sort, kept in the address.
-#[component]
-fn Narrow(filter: Query, sort: Query) -> AnyView {
-    let open = RwSignal::new(false);
-    let (condition, field, descending) = (
-        RwSignal::new(String::new()),
-        RwSignal::new(String::new()),
-        RwSignal::new(false),
-    );
-    let show = move |_| {
-        condition.set(filter.value.get_untracked());
-        let sort = sort.value.get_untracked();
-        descending.set(sort.starts_with('-'));
-        field.set(sort.trim_start_matches(['-', '+']).to_owned());
-        open.set(true);
-    };
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
-        let field = field.get_untracked();
-        let order = if descending.get_untracked() { "-" } else { "+" };
-        filter.set(condition.get_untracked().trim());
-        sort.set(&if field.is_empty() {
-            String::new()
-        } else {
-            format!("{order}{field}")
-        });
-        open.set(false);
-    };
-    let active = move || !filter.value.get().is_empty() || !sort.value.get().is_empty();
-    view! {
-        <button type="button" class="btn" on:click=show>{move || if active() { "Filter and sort (on)" } else { "Filter and sort" }}</button>
-        <Modal open title="Filter and sort".to_owned()>
-            <form class="form" on:submit=submit>
-                <Area id="filter" label="Filter (JSON)" value=condition rows=6
-                    hint="For example {\"AND\": [{\"field\": \"category\", \"operator\": \"eq\", \"value\": \"birds\"}]}, or {\"category\": \"birds\"}."/>
-                <Field id="sort" label="Sort by field" value=field/>
-                <Check label="Largest first" checked=descending set=move |on| descending.set(on)/>
-                <footer><button class="btn primary">"Apply"</button></footer>
-            </form>
-        </Modal>
-    }
-    .into_any()
 }
 
 fn indexes(about: Record) -> AnyView {

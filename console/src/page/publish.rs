@@ -1,12 +1,15 @@
 //! A retriever as a page for everyone: written here, looked at while it is written, published.
 
 mod access;
+mod cards;
 mod draft;
 mod form;
 mod frames;
 mod icon;
 mod own;
 mod parts;
+mod rename;
+mod robots;
 mod shown;
 mod theme;
 
@@ -15,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::{
     draft::Draft,
-    shown::{preview, snippets},
+    shown::{Look, preview, snippets},
 };
 use crate::{
     api::{Api, Problem},
@@ -111,6 +114,7 @@ fn Editor(place: Place, all: Record) -> AnyView {
     let faults = Faults::new();
     provide_context(faults);
     parts::follow(draft.parts, draft.exposed);
+    let look = Look::new(place, draft, faults);
     Effect::new(move |_| {
         if let Some(problem) = change.problem.get() {
             refused(draft, faults, problem.notes);
@@ -128,7 +132,7 @@ fn Editor(place: Place, all: Record) -> AnyView {
         let body = untrack(|| {
             let mut body = match is_new {
                 true => draft.body(),
-                false => json!({"display_config": draft.display()}),
+                false => draft.change(),
             };
             draft.access.add_to(&mut body);
             body
@@ -155,14 +159,14 @@ fn Editor(place: Place, all: Record) -> AnyView {
             <div class="stack">
                 {name.map(|name| view! { <Published place name active=page.flag("is_active")/> })}
                 <form class="stack" on:submit=submit aria-label="The page">
-                    {form::form(place, draft, fields, &page)}
+                    {form::form(place, draft, fields, &page, look)}
                     {refusal(change)}
                     <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>
                         {if is_new { "Publish" } else { "Publish the changes" }}
                     </button></div>
                 </form>
             </div>
-            {preview(place, draft)}
+            {preview(look)}
         </div>
     }
     .into_any()
@@ -198,7 +202,7 @@ fn Published(place: Place, name: String, active: bool) -> AnyView {
         let at = format!("/console/ns/{}/retrievers/{}", ns.get(), id.get());
         format!("{at}?tab=searches&source=page")
     };
-    let asked = RwSignal::new(false);
+    let (asked, renamed) = (RwSignal::new(false), RwSignal::new(false));
     let submit = Callback::new(move |()| call(None));
     view! {
         <section class="card stack" aria-labelledby="at">
@@ -210,11 +214,13 @@ fn Published(place: Place, name: String, active: bool) -> AnyView {
             <div class="row">
                 <a class="btn" href=figures>"What visitors search for"</a>
                 <button type="button" class="btn" on:click=move |_| call(Some(json!({"is_active": !active})))>{label}</button>
+                <button type="button" class="btn" on:click=move |_| renamed.set(true)>"Rename"</button>
                 <button type="button" class="btn danger" on:click=move |_| asked.set(true)>"Take it down"</button>
             </div>
             <Ask open=asked title="Take the page down?".to_owned() label="Take it down" change submit danger=true>
                 <p>"Links to it and frames of it end in nothing, and its name is free for others. The retriever stays."</p>
             </Ask>
+            {rename::dialog(place, name, active, renamed)}
         </section>
     }
     .into_any()

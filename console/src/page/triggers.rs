@@ -27,7 +27,7 @@ const COLUMNS: &[Column] = &[
 const BLANK: Blank = Blank {
     icon: "clock",
     title: "No trigger here",
-    text: "A trigger does something by itself: by the clock, when something happened, or when a collection changed.",
+    text: "A trigger does something by itself: by the clock, when something happened, or when a measure calls for it.",
     link: None,
 };
 
@@ -159,15 +159,30 @@ fn schedule(kind: &str, config: &Record, named: impl Fn(&str) -> String) -> Stri
             format!("on {}{within}{count}", config.text("event_type"))
         }
         _ => {
-            let what = match config.text("condition_type").as_str() {
-                "drift" => "the vectors",
-                _ => "the documents",
-            };
-            let by = config.float("threshold").unwrap_or(0.0);
-            let of = collection.unwrap_or_default();
-            format!("when {what} of {of} changed by {by}")
+            let of = collection.map_or_else(String::new, |name| format!(" of {name}"));
+            condition(config, &of)
         }
     }
+}
+
+/// What has to be measured.
+fn condition(config: &Record, of: &str) -> String {
+    let threshold = config.float("threshold").unwrap_or(0.0);
+    let what = match config.text("condition_type").as_str() {
+        "metric" => {
+            let figure = text::words(&config.text("metric"));
+            let is = match config.text("operator").as_str() {
+                "gt" => "above",
+                "lt" => "below",
+                "lte" => "at most",
+                _ => "at least",
+            };
+            return format!("when {figure}{of} is {is} {threshold}");
+        }
+        "drift" => "the vectors",
+        _ => "the documents",
+    };
+    format!("when {what}{of} changed by {threshold}")
 }
 
 /// The schedule that is being filled in, with its next moments where they can be told.
@@ -178,7 +193,10 @@ fn sentence(body: &Value) -> String {
         return match one.text("trigger_type").as_str() {
             "interval" => format!("It runs {}.", schedule("interval", &config, str::to_owned)),
             "event" => "It runs once so many of these events have come, and counts anew.".into(),
-            _ => "It runs when the collection has changed by so much since it ran last.".into(),
+            _ if config.text("condition_type") == "metric" => {
+                "It runs once the figure is so, and again when it was not so in between.".into()
+            }
+            _ => "It runs when there has been so much of a change since it ran last.".into(),
         };
     }
     let zone = config.opt("timezone").unwrap_or_else(|| "UTC".into());
@@ -363,6 +381,7 @@ mod tests {
     use loupe_wire::{CreateTriggerRequest, TriggerActionType, TriggerStatus, WebhookEventType};
 
     use super::*;
+    use crate::record::tests::variants;
 
     fn said(kind: &str, config: Value) -> String {
         schedule(kind, &Record(config), |id| format!("<{id}>"))
@@ -391,14 +410,44 @@ mod tests {
             said("conditional", drift),
             "when the vectors of <col_1> changed by 0.1"
         );
+        let volume = json!({"condition_type": "volume", "threshold": 2.0});
+        assert_eq!(
+            said("conditional", volume),
+            "when the documents changed by 2"
+        );
+        let mut metric = json!({"condition_type": "metric", "metric": "document_count", "threshold": 5, "collection_id": "col_1"});
+        assert_eq!(
+            said("conditional", metric.clone()),
+            "when document count of <col_1> is at least 5"
+        );
+        metric["operator"] = "lt".into();
+        assert_eq!(
+            said("conditional", metric),
+            "when document count of <col_1> is below 5"
+        );
     }
 
     #[test]
     fn what_the_form_offers_exists() {
         let schema = schema::named(FORM).0;
         let members = &schema["properties"];
-        let events = members["schedule_config"]["properties"]["event_type"]["enum"].clone();
-        serde_json::from_value::<Vec<WebhookEventType>>(events).expect("events");
+        let schedule = Record(members["schedule_config"]["properties"].clone());
+        let mut offered = schedule.record("event_type").strings("enum");
+        // Triggers do not fire on what triggers do.
+        let mut all = variants::<WebhookEventType>();
+        all.retain(|one| !one.starts_with("trigger."));
+        let bare = schedule.record("collection_id").strings("unless");
+        assert!(
+            bare.iter().skip(1).all(|one| offered.contains(one)),
+            "{bare:?}"
+        );
+        offered.sort_unstable();
+        assert_eq!(offered, all);
+        for field in ["condition_type", "metric", "operator"] {
+            let field = schedule.record(field);
+            let (values, names) = (field.strings("enum"), field.strings("names"));
+            assert_eq!(values.len(), names.len(), "{values:?}");
+        }
         for kind in members["action_type"]["enum"].as_array().expect("kinds") {
             serde_json::from_value::<TriggerActionType>(kind.clone()).expect("an action");
         }

@@ -6,7 +6,7 @@ use js_sys::Promise;
 use leptos::{html, prelude::*};
 use wasm_bindgen::{JsCast, prelude::Closure};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{File, ProgressEvent, XmlHttpRequest};
+use web_sys::{Blob, File, ProgressEvent, XmlHttpRequest};
 
 use self::queue::{Queue, Sending, State, Sums, Target};
 use crate::{
@@ -141,25 +141,46 @@ fn request() -> Result<XmlHttpRequest, Problem> {
 
 /// PUT with progress, which `fetch` does not tell.
 pub async fn put(url: &str, media: &str, file: &File, share: RwSignal<f64>) -> Result<(), Problem> {
-    carry(&request()?, url, media, file, share).await
+    let headers = [("Content-Type".to_owned(), media.to_owned())];
+    let whole = Told {
+        share,
+        from: 0.0,
+        long: 1.0,
+    };
+    carry(&request()?, url, &headers, file, whole).await
 }
 
-/// The same by a request that somebody else may stop.
+/// Where progress is told, and which part of the whole some bytes are.
+#[derive(Clone, Copy)]
+struct Told {
+    share: RwSignal<f64>,
+    from: f64,
+    long: f64,
+}
+
+impl Told {
+    /// So much of these bytes has moved.
+    fn tell(self, moved: f64) {
+        let _ = self.share.try_set(0.95 * (self.from + self.long * moved));
+    }
+}
+
+/// The same by a request that somebody else may stop, of any bytes with any headers.
 async fn carry(
     request: &XmlHttpRequest,
     url: &str,
-    media: &str,
-    file: &File,
-    share: RwSignal<f64>,
+    headers: &[(String, String)],
+    bytes: &Blob,
+    told: Told,
 ) -> Result<(), Problem> {
     let refused = |_| refused();
     request.open("PUT", url).map_err(refused)?;
-    request
-        .set_request_header("Content-Type", media)
-        .map_err(refused)?;
+    for (name, value) in headers {
+        request.set_request_header(name, value).map_err(refused)?;
+    }
     let moved = Closure::<dyn FnMut(ProgressEvent)>::new(move |event: ProgressEvent| {
         if event.length_computable() {
-            let _ = share.try_set(0.95 * event.loaded() / event.total());
+            told.tell(event.loaded() / event.total());
         }
     });
     if let Ok(upload) = request.upload() {
@@ -168,7 +189,7 @@ async fn carry(
     let ended = Promise::new(&mut |resolve, _| {
         request.set_onloadend(Some(&resolve));
     });
-    request.send_with_opt_blob(Some(file)).map_err(refused)?;
+    request.send_with_opt_blob(Some(bytes)).map_err(refused)?;
     JsFuture::from(ended).await.map_err(refused)?;
     match request.status().unwrap_or(0) {
         200..300 => Ok(()),

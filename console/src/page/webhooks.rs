@@ -65,9 +65,10 @@ pub fn webhooks() -> AnyView {
     provide_context(rows);
     provide_context(log);
     let (create, secret) = (RwSignal::new(false), RwSignal::new(None));
-    let made = Callback::new(move |made: Record| {
+    // A change tells secrets, too: those of receivers that came with it.
+    let saved = Callback::new(move |saved: Record| {
         load.reload();
-        secret.set(secrets(&made).map(|secret| (made.text("webhook_name"), secret)));
+        secret.set(secrets(&saved).map(|secret| (saved.text("webhook_name"), secret)));
     });
     let fresh = || json!({"event_types": [], "channels": [{"channel": "webhook", "configs": {}}]});
     let delete = move |one: Record| session.api().delete(&path_of(&one.text("webhook_id")));
@@ -79,10 +80,10 @@ pub fn webhooks() -> AnyView {
         <ListPage title="Webhooks" text="Events that are sent to your own programs and chats as they happen." load offset columns=COLUMNS row blank=BLANK
             rows create=Create::Dialog("Create webhook", create)/>
         <Fill open=create title="Create a webhook".to_owned() label="Create" form=Form::plain("webhook") schema=FORM start=Callback::new(move |()| fresh())
-            send=Callback::new(move |body| session.api().post(LIST, &body)) done=made/>
+            send=Callback::new(move |body| session.api().post(LIST, &body)) done=saved/>
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("webhook_name"))) label="Save"
             form=Form::plain("webhook-change") schema=FORM start=Callback::new(move |()| body(&rows.of.get())) send=Callback::new(put)
-            done=Callback::new(move |_| load.reload())/>
+            done=saved/>
         <Discard rows what="webhook" name="webhook_name" loses="Nothing is sent to its receivers from now on, and its log is removed with it."
             delete=Callback::new(delete)/>
         <Secret secret variable="LOUPE_WEBHOOK_SECRET" why="The receiver checks with it that messages come from here. It is kept encrypted and is not shown again."/>
@@ -91,7 +92,7 @@ pub fn webhooks() -> AnyView {
     .into_any()
 }
 
-/// The signing secrets that were made, a line each.
+/// The signing secrets that are told, a line each.
 fn secrets(made: &Record) -> Option<String> {
     let all = made.list("channels").into_iter();
     let all: Vec<_> = all
@@ -134,15 +135,7 @@ fn row(one: Record) -> AnyView {
     if more > 0 {
         events.push(format!("{more} more"));
     }
-    let receivers = one.list("channels").into_iter().map(|channel| {
-        let configs = channel.record("configs");
-        let address = configs.first(&["url", "webhook_url"]);
-        let host = address.split('/').nth(2).unwrap_or_default();
-        match channel.text("channel").as_str() {
-            "slack" => format!("chat {host}"),
-            _ => host.to_owned(),
-        }
-    });
+    let receivers = one.list("channels").iter().map(receiver).collect();
     let health = one.record("delivery_health");
     let under = match (health.opt("last_error"), health.opt("last_success_at")) {
         (Some(error), _) if health.text("status") != "healthy" => error.into_any(),
@@ -158,13 +151,25 @@ fn row(one: Record) -> AnyView {
     line(vec![
         name(None, title.clone(), id),
         tags(events),
-        tags(receivers.collect()),
+        tags(receivers),
         cell(
             "",
             view! { {badge(&state(&one))}<span class="sub cut">{under}</span> }.into_any(),
         ),
         cell("actions many", buttons.into_any()),
     ])
+}
+
+/// Whom a channel sends to, in short.
+fn receiver(channel: &Record) -> String {
+    let configs = channel.record("configs");
+    let address = configs.first(&["url", "webhook_url"]);
+    let host = address.split('/').nth(2).unwrap_or_default();
+    match channel.text("channel").as_str() {
+        "slack" => format!("chat {host}"),
+        "email" => format!("mail {}", configs.strings("to_addresses").join(", ")),
+        _ => host.to_owned(),
+    }
 }
 
 /// A button that lets a webhook send again.
@@ -270,17 +275,66 @@ fn delivery(one: Record) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use loupe_wire::{WebhookEventType, WebhookInput, WebhookOutput};
+    use loupe_wire::{
+        NotificationChannel, NotificationEmailConfig, WebhookEventType, WebhookInput, WebhookOutput,
+    };
 
     use super::*;
-    use crate::record::tests::sent;
+    use crate::record::tests::{sent, variants};
+
+    /// What a field of the form offers, in order.
+    fn offered(field: &Record) -> Vec<String> {
+        let mut offered = field.strings("enum");
+        offered.sort_unstable();
+        offered
+    }
 
     #[test]
-    fn every_event_offered_exists() {
-        let schema = schema::named(FORM).0;
-        let offered = schema["properties"]["event_types"]["items"]["enum"].clone();
-        let offered: Vec<WebhookEventType> = serde_json::from_value(offered).expect("events");
-        assert!(offered.len() >= 39, "{}", offered.len());
+    fn every_event_and_every_channel_is_offered() {
+        let members = schema::named(FORM).record("properties");
+        let events = offered(&members.record("event_types").record("items"));
+        assert_eq!(events, variants::<WebhookEventType>());
+        let channel = members.record("channels").record("items");
+        let channel = channel.record("properties").record("channel");
+        assert_eq!(offered(&channel), variants::<NotificationChannel>());
+        assert_eq!(
+            channel.strings("names").len(),
+            channel.strings("enum").len()
+        );
+        for kind in offered(&members.record("resource_types").record("items")) {
+            let start = format!("{kind}.");
+            assert!(events.iter().any(|one| one.starts_with(&start)), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_receiver_is_told_by_where_it_is() {
+        let said = |kind: &str, configs: Value| {
+            receiver(&Record(json!({"channel": kind, "configs": configs})))
+        };
+        let url = "https://shop.example/hooks/loupe";
+        assert_eq!(said("webhook", json!({"url": url})), "shop.example");
+        assert_eq!(
+            said("slack", json!({"webhook_url": url})),
+            "chat shop.example"
+        );
+        let mail = NotificationEmailConfig {
+            to_addresses: vec!["a@shop.example".into(), "b@shop.example".into()],
+            ..Default::default()
+        };
+        assert_eq!(
+            said("email", sent(&mail).0),
+            "mail a@shop.example, b@shop.example"
+        );
+    }
+
+    #[test]
+    fn the_secrets_that_an_answer_tells_are_shown() {
+        let channel = |configs: Value| json!({"channel": "webhook", "configs": configs});
+        let told = json!({"channels": [channel(json!({"url": "a"})), channel(json!({"url": "b", "signing_secret": "whsec_b"}))]});
+        assert_eq!(secrets(&Record(told)), Some("whsec_b".to_owned()));
+        let told = json!({"channels": [channel(json!({"url": "a"}))]});
+        assert_eq!(secrets(&Record(told)), None);
     }
 
     #[test]

@@ -151,10 +151,12 @@ pub fn Check(
     #[prop(into)] checked: Signal<bool>,
     #[prop(into)] set: Callback<(bool,)>,
     #[prop(optional, into)] hint: String,
+    #[prop(optional, into)] id: String,
 ) -> AnyView {
+    let id = (!id.is_empty()).then_some(id);
     view! {
         <label class="check">
-            <input type="checkbox" prop:checked=move || checked.get() on:change=move |event| set.run((event_target_checked(&event),))/>
+            <input type="checkbox" id=id prop:checked=move || checked.get() on:change=move |event| set.run((event_target_checked(&event),))/>
             <span>{label}{(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}</span>
         </label>
     }

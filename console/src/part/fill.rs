@@ -88,6 +88,7 @@ pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
         let (id, name) = (format!("{one}_id"), format!("{one}_name"));
         let of = match *kind {
             "connections" => "organizations/connections",
+            "webhooks" => "organizations/webhooks",
             kind => kind,
         };
         let path = format!("/v1/{of}/list?limit=100");

@@ -7,6 +7,7 @@ mod field;
 mod fill;
 mod icon;
 mod list;
+mod menu;
 mod remove;
 mod rows;
 pub mod schema;
@@ -23,8 +24,9 @@ pub use list::{
     Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name, number,
     page_query, pictured, searched, table, tabs, tags, titled, two, words,
 };
+pub use menu::menu;
 pub use remove::{Confirm, Remove};
-pub use rows::{Discard, Log, Rows, press};
+pub use rows::{Act, Discard, Log, Rows, press};
 pub use show::{
     Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, fact, loaded, refusal,
     stat, waiting, when,

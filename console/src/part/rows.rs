@@ -11,6 +11,16 @@ use crate::{
     text,
 };
 
+/// Something that can be done with a row, and how that is called.
+pub struct Act(pub &'static str, pub Box<dyn Fn()>);
+
+impl Act {
+    /// As a button of the row of this name.
+    pub fn button(self, name: &str) -> AnyView {
+        press(self.0, name, self.1)
+    }
+}
+
 /// One list's rows: a page leaves it in the context for them.
 #[derive(Clone, Copy)]
 pub struct Rows {
@@ -46,12 +56,17 @@ impl Rows {
 
     /// A button that opens the dialog of its name about this row.
     pub fn open(self, verb: &'static str, name: &str, of: &Record) -> AnyView {
+        self.opens(verb, of).button(name)
+    }
+
+    /// Opens the dialog of its name about this row.
+    pub fn opens(self, verb: &'static str, of: &Record) -> Act {
         let (open, of) = (self.dialog(verb), of.clone());
         let ask = move || {
             self.of.set(of.clone());
             open.set(true);
         };
-        press(verb, name, Box::new(ask))
+        Act(verb, Box::new(ask))
     }
 
     /// A button that makes a call at once, says so and lists anew.
@@ -62,12 +77,27 @@ impl Rows {
         said: &'static str,
         call: impl Fn() -> Answer + 'static,
     ) -> AnyView {
+        self.calls(verb, said, call).button(name)
+    }
+
+    /// Makes a call at once, says so and lists anew.
+    pub fn calls(
+        self,
+        verb: &'static str,
+        said: &'static str,
+        call: impl Fn() -> Answer + 'static,
+    ) -> Act {
         let run = self.runner(said);
-        press(verb, name, Box::new(move || run(call())))
+        Act(verb, Box::new(move || run(call())))
     }
 
     /// A button that sends a test through the channels of a row, and says what came of it.
     pub fn send_test(self, name: &str, call: impl Fn() -> Answer + 'static) -> AnyView {
+        self.tests(call).button(name)
+    }
+
+    /// Sends a test through the channels of a row, and says what came of it.
+    pub fn tests(self, call: impl Fn() -> Answer + 'static) -> Act {
         let toasts: Toasts = expect_context();
         let on = move || {
             self.change.run(call(), move |answer| {
@@ -80,7 +110,7 @@ impl Rows {
                 }
             });
         };
-        press("Send a test", name, Box::new(on))
+        Act("Send a test", Box::new(on))
     }
 
     /// Makes a call, says so and lists anew.

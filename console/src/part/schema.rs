@@ -202,15 +202,21 @@ fn beside(path: &str, place: &str) -> String {
     }
 }
 
-/// Whether a field is asked for: `"when": ["../channel", "slack"]` names a member and the values that call for it, `unless`
-/// those that leave it out.
+/// Whether a field is asked for: `"when": ["../channel", "slack"]` names a member and the values that call for it, `or` another
+/// member that does as well, `unless` those that leave it out. A list has each of its values.
 fn applies(form: Form, path: &str, field: &Record) -> bool {
     let holds = |named: &str| {
         let named = field.strings(named);
         let (place, values) = named.split_first()?;
-        Some(values.contains(&show(&form.get(&beside(path, place)))))
+        let held = form.get(&beside(path, place));
+        Some(match held.as_array() {
+            Some(all) => all.iter().any(|one| values.contains(&plain(one))),
+            None => values.contains(&show(&held)),
+        })
     };
-    holds("when").unwrap_or(true) && !holds("unless").unwrap_or(false)
+    let also = || holds("or").unwrap_or(false);
+    let called = holds("when").is_none_or(|called| called || also());
+    called && !holds("unless").unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -277,6 +283,10 @@ mod tests {
         assert!(!applies(form, "", &unless(json!(["kind", "cron"]))));
         assert!(applies(form, "", &unless(json!(["kind", "event"]))));
         assert!(applies(form, "", &unless(json!(["other", "event"]))));
+        form.value
+            .set(json!({"mode": "some", "ways": ["mail", "own"]}));
+        let or = |way: &str| Record(json!({"when": ["mode", "own"], "or": ["ways", way]}));
+        assert!(applies(form, "", &or("own")) && !applies(form, "", &or("other")));
     }
 
     #[test]

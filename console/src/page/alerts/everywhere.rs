@@ -4,7 +4,8 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    FORM, MEMBERS, history, looks, made, sentence, snooze, snoozes, state, test_now, written,
+    FORM, MEMBERS, history, lifted, made, receivers, sentence, snooze, snoozes, state, test_now,
+    with_webhooks, written,
 };
 use crate::{
     api::{Answer, Api},
@@ -102,20 +103,20 @@ pub fn everywhere() -> AnyView {
             start=Callback::new(move |()| filled(fresh())) send=Callback::new(move |body| session.api().post(LIST, &sent(body))) done=saved
             below=ViewFn::from(move || written(form))/>
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=FORM
-            start=Callback::new(move |()| filled(rows.of.get().0)) send=Callback::new(patch) done=saved below=ViewFn::from(move || written(change))/>
+            start=Callback::new(move |()| filled(lifted(rows.of.get().0))) send=Callback::new(patch) done=saved below=ViewFn::from(move || written(change))/>
         <Discard rows what="alert" name="name" loses="It looks at no namespace any more. What it told is gone with it."
             delete=Callback::new(move |one: Record| session.api().delete(&path_of(&one.text("alert_id"))))/>
         {snoozes(rows, path_of, move || session.api())}
-        {looks(load, log, path_of, move || session.api())}
+        {history::panel(load, log, path_of, move || session.api())}
     }
     .into_any()
 }
 
-/// The alerts, once the namespaces that they name are known.
+/// The alerts, once what they name is known.
 fn list(api: Api, path: String, body: Value, form: Form) -> Answer {
     Box::pin(async move {
-        form.choices
-            .set(choices(api.clone(), &["namespaces"]).await?);
+        let all = choices(api.clone(), &["namespaces"]).await?;
+        form.choices.set(with_webhooks(all, &api).await);
         api.post(&path, &body).await
     })
 }
@@ -139,38 +140,33 @@ fn row(one: Record) -> AnyView {
     let (id, title, on) = (one.text("alert_id"), one.text("name"), one.flag("enabled"));
     let path = path_of(&id);
     let condition = sentence(&one, &schema::named(FORM), |of, id| form.name_of(of, id));
-    let channels = one.record("notification_config").list("channels");
-    let channels = channels
-        .iter()
-        .map(|one| one.text("channel_type"))
-        .collect();
     let rest = one.int("renotify_interval_seconds");
     let rest = rest.map(|rest| format!("tells again after {}", text::span(rest)));
     let test = {
         let path = format!("{path}/execute");
         let call = move || session.api().post(&path, &json!({}));
-        test_now(rows, log, &title, &id, call)
+        test_now(rows, log, &id, call)
     };
     let send = {
         let path = format!("{path}/test");
-        rows.send_test(&title, move || session.api().post(&path, &json!({})))
+        rows.tests(move || session.api().post(&path, &json!({})))
     };
-    let past = history(log, &title, &id);
     let toggle = match on {
         true => ("Switch off", "It looks no more"),
         false => ("Switch on", "It looks again"),
     };
     let patch = move |body: Value| session.api().patch(&path, &body);
-    let snooze = snooze(rows, &title, &one, patch.clone());
-    let toggle = rows.call(toggle.0, &title, toggle.1, move || {
-        patch(json!({"enabled": !on}))
-    });
-    let buttons = view! { {test}{send}{past}{snooze}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let snooze = snooze(rows, &one, patch.clone());
+    let toggle = rows.calls(toggle.0, toggle.1, move || patch(json!({"enabled": !on})));
+    let first = [test, history::act(log, &id), rows.opens("Change", &one)];
+    let more = vec![send, snooze, toggle, rows.opens("Remove", &one)];
+    let buttons =
+        view! { {Vec::from(first.map(|act| act.button(&title)))}{menu(&id, &title, more)} };
     line(vec![
         name(None, title.clone(), id),
         two(condition, rest.unwrap_or_default()),
         tags(watched(&one, |id| form.name_of("namespaces", id))),
-        tags(channels),
+        tags(receivers(&one, form)),
         cell("", state(&one)),
         cell("nowrap", when(one.opt("last_fired_at"))),
         cell("actions many", buttons.into_any()),

@@ -17,6 +17,14 @@ const FORM: &str = "apps/access";
 
 const SECRETS: &str = "/v1/organizations/secrets";
 
+/// The ways to sign in that are allowed beside each other.
+const WAYS: &str = "clerk_allowed_providers";
+
+/// The variable that says who may list people. In the form its roles have a field of their own, under a name that means nothing
+/// to the server.
+const LIST: &str = "LOUPE_LIST_USERS";
+const ROLES: &str = "LOUPE_LIST_ROLES";
+
 pub fn access(shown: Shown) -> AnyView {
     let open = RwSignal::new(false);
     let (test, found) = (Change::new(), RwSignal::new(None::<Record>));
@@ -37,11 +45,7 @@ pub fn access(shown: Shown) -> AnyView {
         toasts.say("It holds from now on");
         shown.load.reload();
     };
-    let start = move || {
-        let one = shown.load.good().unwrap_or_default();
-        let or = |name: &str, other: Value| one.value(name).cloned().unwrap_or(other);
-        json!({"auth_config": or("auth_config", json!({"mode": "public"})), "build_config": or("build_config", json!({}))})
-    };
+    let start = move || started(&shown.load.good().unwrap_or_default());
     view! {
         <div class="row between">
             <h2>"Sign-in and API"</h2>
@@ -59,13 +63,90 @@ pub fn access(shown: Shown) -> AnyView {
     .into_any()
 }
 
+/// The settings as the form has them.
+fn started(one: &Record) -> Value {
+    let part = |name: &str| match one.value(name) {
+        Some(held) if held.is_object() => Record(held.clone()),
+        _ => Record(json!({})),
+    };
+    let (mut auth, mut build) = (part("auth_config"), part("build_config"));
+    if auth.opt("mode").is_none() {
+        auth.0["mode"] = "public".into();
+    }
+    let ways = ways(&auth);
+    if let Some(members) = auth.0.as_object_mut() {
+        members.remove(WAYS);
+    }
+    // Elsewhere they say nothing.
+    if auth.text("mode") == "clerk" {
+        auth.0[WAYS] = json!(ways);
+    }
+    let said = build.record("env_vars").text(LIST);
+    match (roles(&said), listed(&said)) {
+        (Some(roles), _) => {
+            build.0["env_vars"][LIST] = "role".into();
+            build.0["env_vars"][ROLES] = roles.into();
+        }
+        (None, None) => build.0["env_vars"][LIST] = "off".into(),
+        // What holds without a word.
+        (None, Some(_)) if !said.is_empty() => build.0["env_vars"][LIST] = "".into(),
+        _ => {}
+    }
+    json!({"auth_config": auth.0, "build_config": build.0})
+}
+
+/// Ways by the names that the form has for them. Where none is named, the server allows a service of the app's own with the others.
+fn ways(auth: &Record) -> Vec<String> {
+    let names = auth.strings(WAYS).into_iter();
+    let names: Vec<String> = names
+        .map(|name| match name.as_str() {
+            "email_password" | "password" => "email".to_owned(),
+            other => other.trim_start_matches("oauth_").to_owned(),
+        })
+        .collect();
+    match names.is_empty() && auth.opt("oidc_issuer").is_some() {
+        true => ["email", "google", "github", "oidc"]
+            .map(str::to_owned)
+            .into(),
+        false => names,
+    }
+}
+
+/// What the form made, as the settings have it: what it did not ask for opens no way in.
+fn settings(body: &mut Value) {
+    let auth = Record(body["auth_config"].clone());
+    let own = auth.strings(WAYS).iter().any(|way| way == "oidc");
+    if auth.text("mode") == "clerk" && !own {
+        for name in [
+            "oidc_issuer",
+            "oidc_client_id",
+            "oidc_client_secret_name",
+            "oidc_scopes",
+        ] {
+            take(&mut body["auth_config"], name);
+        }
+        take(body, "client_secret");
+    }
+    let Some(variables) = body.pointer_mut("/build_config/env_vars") else {
+        return;
+    };
+    let roles = take(variables, ROLES);
+    if variables.get(LIST).is_some_and(|said| said == "role") {
+        let roles = roles.as_ref().and_then(Value::as_str).unwrap_or_default();
+        variables[LIST] = format!("role:{roles}").into();
+    }
+}
+
+/// A member, which is there no longer.
+fn take(of: &mut Value, name: &str) -> Option<Value> {
+    of.as_object_mut().and_then(|all| all.remove(name))
+}
+
 /// The settings; a secret goes where secrets are, and the settings name it.
 fn save(api: Api, path: String, slug: String, mut body: Value) -> Answer {
+    settings(&mut body);
     Box::pin(async move {
-        let secret = body
-            .as_object_mut()
-            .and_then(|all| all.remove("client_secret"));
-        if let Some(secret) = secret {
+        if let Some(secret) = take(&mut body, "client_secret") {
             let name = format!("{slug}-sign-in");
             let made = json!({"secret_name": name, "secret_value": secret});
             match api.post(SECRETS, &made).await {
@@ -125,7 +206,13 @@ fn told(one: Record) -> AnyView {
         "user" => "only documents of their own",
         _ => "all documents that the rules open",
     };
-    let listed = listed(&variables.text("LOUPE_LIST_USERS"));
+    let listed = listed(&variables.text(LIST));
+    let mode = one.record("auth_config").text("mode");
+    let signs_in = matches!(mode.as_str(), "clerk" | "sso_oidc");
+    let warning = (signs_in && listed.is_some()).then(|| {
+        view! { <p class="notice warn">"Visitors are told the names and e-mail addresses of other people of this app. Close the list under Change if they should not be."</p> }
+    });
+    let listed = listed.unwrap_or_else(|| "no".to_owned());
     let callbacks = callbacks(&one).into_iter().map(|url| {
         let copied = Signal::stored(url.clone());
         view! { <span class="uri"><code>{url}</code><Copy text=copied/></span> }.into_any()
@@ -144,21 +231,23 @@ fn told(one: Record) -> AnyView {
         "They may list each other".to_owned(),
         listed.into_any(),
     ));
-    view! { <dl class="facts card">{all}</dl> }.into_any()
+    view! { {warning}<dl class="facts card">{all}</dl> }.into_any()
 }
 
 /// Who may see who else comes, as the server reads the variable: what means nothing to it closes the list.
-fn listed(said: &str) -> String {
-    let said = said.trim();
-    match said.split_once(':') {
-        None if said.is_empty() || said.eq_ignore_ascii_case("on") => {
-            "yes, with name and address, once signed in".to_owned()
-        }
-        Some((word, roles)) if word.trim_end().eq_ignore_ascii_case("role") => {
-            format!("only people of the role {}", roles.trim())
-        }
-        _ => "no".to_owned(),
+fn listed(said: &str) -> Option<String> {
+    let open = said.trim().is_empty() || said.trim().eq_ignore_ascii_case("on");
+    match roles(said) {
+        Some(roles) => Some(format!("only people of the role {roles}")),
+        None => open.then(|| "yes, with name and address, once signed in".to_owned()),
     }
+}
+
+/// The roles that may, where only some may.
+fn roles(said: &str) -> Option<&str> {
+    let (word, roles) = said.split_once(':')?;
+    let named = word.trim().eq_ignore_ascii_case("role");
+    named.then(|| roles.trim())
 }
 
 #[cfg(test)]
@@ -180,11 +269,55 @@ mod tests {
 
     #[test]
     fn who_is_listed_is_told_as_the_server_reads_it() {
-        assert!(listed("").starts_with("yes") && listed("On").starts_with("yes"));
-        assert_eq!(listed("role: editor"), "only people of the role editor");
-        for closed in ["off", "OFF", "roles:editor", "nobody"] {
-            assert_eq!(listed(closed), "no", "{closed}");
+        for open in ["", "On"] {
+            assert!(listed(open).is_some_and(|told| told.starts_with("yes")));
         }
+        let some = listed("role: editor");
+        assert_eq!(some.as_deref(), Some("only people of the role editor"));
+        for closed in ["off", "OFF", "roles:editor", "nobody"] {
+            assert_eq!(listed(closed), None, "{closed}");
+        }
+    }
+
+    #[test]
+    fn roles_that_may_list_have_a_field_of_their_own() {
+        let of = |said: &str| json!({"build_config": {"env_vars": {"LOUPE_LIST_USERS": said}}});
+        let mut body = started(&Record(of("Role: editor, curator")));
+        let variables = &mut body["build_config"]["env_vars"];
+        assert_eq!(variables[ROLES], "editor, curator");
+        variables[ROLES] = "editor".into();
+        settings(&mut body);
+        assert_eq!(body["build_config"], of("role:editor")["build_config"]);
+        // What closes the list is told as that.
+        let body = started(&Record(of("nobody")));
+        assert_eq!(body["build_config"]["env_vars"][LIST], "off");
+        let mut open = started(&Record(json!({"build_config": {}})));
+        settings(&mut open);
+        assert_eq!(open["build_config"].get("env_vars"), None);
+    }
+
+    #[test]
+    fn a_service_of_ones_own_stands_beside_the_others() {
+        let of = |ways: Value| {
+            let auth = json!({"mode": "clerk", "clerk_allowed_providers": ways, "oidc_issuer": "https://a.example",
+                "oidc_client_id": "club", "oidc_scopes": []});
+            Record(json!({ "auth_config": auth }))
+        };
+        let mut body = started(&of(json!([])));
+        let ways = json!(["email", "google", "github", "oidc"]);
+        assert_eq!(body["auth_config"][WAYS], ways);
+        settings(&mut body);
+        assert_eq!(body["auth_config"]["oidc_client_id"], "club");
+        // Whoever takes it out takes its settings along.
+        let mut body = started(&of(json!(["oauth_google", "email_password"])));
+        assert_eq!(body["auth_config"][WAYS], json!(["google", "email"]));
+        settings(&mut body);
+        let left = json!({"mode": "clerk", "clerk_allowed_providers": ["google", "email"]});
+        assert_eq!(body["auth_config"], left);
+        // Elsewhere the list means nothing, and asks for nothing.
+        let other = json!({"mode": "sso_oidc", "clerk_allowed_providers": ["oidc"]});
+        let begun = started(&Record(json!({ "auth_config": other })));
+        assert_eq!(begun["auth_config"], json!({"mode": "sso_oidc"}));
     }
 
     #[test]

@@ -21,11 +21,8 @@ pub fn deploys(shown: Shown) -> AnyView {
     let path = move || format!("{}/logs?{ASKED}", shown.path.get());
     let load = Load::of(move || session.api(), path);
     let empty = move || view! { <Empty icon="app" title="No deploy in a week" text="What is deployed stands here for a week, with its log, also when it failed."/> };
-    view! {
-        <div class="row between"><h2>"Deploys of the last week"</h2></div>
-        <Listing load label="Deploys" columns=COLUMNS row empty=ViewFn::from(empty) offset=None/>
-    }
-    .into_any()
+    view! { <Listing load label="Deploys" columns=COLUMNS row empty=ViewFn::from(empty) offset=None/> }
+        .into_any()
 }
 
 /// What was told of a deploy, line by line.

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    FORM, access::access, deploys::deploys, domains::domains, outside, path_of, people::people,
-    state, versions::versions, visits::visits, who,
+    FORM, access::access, domains::domains, log::log, outside, path_of, people::people, state,
+    versions::versions, visits::visits, who,
 };
 use crate::{
     api::{Answer, Api},
@@ -18,11 +18,11 @@ use crate::{
 
 const TABS: &[(&str, &str)] = &[
     ("", "Versions"),
-    ("deploys", "Deploys"),
     ("people", "People"),
     ("access", "Sign-in and API"),
     ("domains", "Domains"),
     ("visits", "Visits"),
+    ("log", "Log"),
 ];
 
 /// The app of the page, with its versions as the rows of a list.
@@ -50,11 +50,11 @@ pub fn app() -> AnyView {
     let settings = RwSignal::new(false);
     let at = Signal::derive(move || format!("/console/apps/{}", id.get()));
     let part = move || match tab.value.get().as_str() {
-        "deploys" => deploys(shown),
         "people" => people(shown),
         "access" => access(shown),
         "domains" => domains(shown),
         "visits" => visits(shown),
+        "log" => log(shown),
         _ => versions(shown),
     };
     view! {

@@ -18,7 +18,11 @@ pub struct Access {
     secret: RwSignal<String>,
     /// Whether the password is taken away.
     opened: RwSignal<bool>,
+    /// Whether there are limits at all.
+    limited: RwSignal<bool>,
     minute: RwSignal<String>,
+    hour: RwSignal<String>,
+    day: RwSignal<String>,
     address: RwSignal<String>,
     most: RwSignal<String>,
 }
@@ -39,7 +43,10 @@ impl Access {
             locked: page.flag("password_protected"),
             secret: RwSignal::new(String::new()),
             opened: RwSignal::new(false),
+            limited: RwSignal::new(limits.value("enabled").is_none() || limits.flag("enabled")),
             minute: number("requests_per_minute"),
+            hour: number("requests_per_hour"),
+            day: number("requests_per_day"),
             address,
             most: number("max_results_per_query"),
             base: StoredValue::new(base),
@@ -64,6 +71,8 @@ impl Access {
         let had = all.get(by_address).is_some();
         for (name, value) in [
             ("requests_per_minute", self.minute),
+            ("requests_per_hour", self.hour),
+            ("requests_per_day", self.day),
             (by_address, self.address),
             ("max_results_per_query", self.most),
         ] {
@@ -81,7 +90,16 @@ impl Access {
         if has || had {
             all["enable_ip_limits"] = has.into();
         }
+        let limited = self.limited.get();
+        if !limited || all.get("enabled").is_some() {
+            all["enabled"] = limited.into();
+        }
         all
+    }
+
+    /// Whether visitors will be asked for a password.
+    pub fn is_locked(self) -> bool {
+        !self.secret.with(String::is_empty) || (self.locked && !self.opened.get())
     }
 }
 
@@ -101,8 +119,12 @@ pub fn form(access: Access) -> AnyView {
             <h2 id="page-access">"Who may search, and how often"</h2>
             <Field id="page-secret" label="Secret with the password" place="password_secret_name" value=access.secret hint=hint/>
             {open}
+            <Check label="Searches are limited" hint="Without it no number of searches is too many."
+                checked=access.limited set=move |on: bool| access.limited.set(on)/>
             <div class="form-row">
                 <Field id="page-minute" label="Searches a minute" kind="number" place="rate_limit_config.requests_per_minute" value=access.minute hint="Of all visitors together."/>
+                <Field id="page-hour" label="Searches an hour" kind="number" place="rate_limit_config.requests_per_hour" value=access.hour hint="Of all visitors together."/>
+                <Field id="page-day" label="Searches a day" kind="number" place="rate_limit_config.requests_per_day" value=access.day hint="Of all visitors together."/>
                 <Field id="page-address" label="Searches of one address an hour" kind="number" place="rate_limit_config.max_requests_per_ip_hour" value=access.address hint="Without a number no limit of its own."/>
                 <Field id="page-most" label="Results at once" kind="number" place="rate_limit_config.max_results_per_query" value=access.most hint="100 without a number."/>
             </div>
@@ -125,11 +147,13 @@ mod tests {
         }}));
         let access = Access::new(&page);
         access.minute.set("60".into());
+        access.hour.set("600".into());
+        access.limited.set(false);
         access.address.set(String::new());
         let mut body = json!({"display_config": {}});
         access.add_to(&mut body);
-        let limits = json!({"enabled": true, "tier": "elevated", "requests_per_day": 9, "enable_ip_limits": false,
-            "max_results_per_query": 100, "requests_per_minute": 60});
+        let limits = json!({"enabled": false, "tier": "elevated", "requests_per_day": 9, "enable_ip_limits": false,
+            "max_results_per_query": 100, "requests_per_minute": 60, "requests_per_hour": 600});
         assert_eq!(
             body,
             json!({"display_config": {}, "rate_limit_config": limits})
@@ -137,7 +161,9 @@ mod tests {
         access.most.set("12.5".into());
         access.add_to(&mut body);
         assert_eq!(body["rate_limit_config"]["max_results_per_query"], "12.5");
+        assert!(access.is_locked());
         access.opened.set(true);
+        assert!(!access.is_locked());
         access.add_to(&mut body);
         assert_eq!(body["password_secret_name"], "");
         access.secret.set("page-password".into());

@@ -7,6 +7,7 @@ use super::{
     access::Access,
     own::{Own, is_own},
     parts::Parts,
+    robots,
     theme::Theme,
 };
 use crate::record::Record;
@@ -41,6 +42,9 @@ pub struct Draft {
     pub image: RwSignal<String>,
     /// Whether search engines may list it.
     pub listed: RwSignal<bool>,
+    /// What lists of pages know it by: words with commas between them.
+    pub tags: RwSignal<String>,
+    pub category: RwSignal<String>,
     pub access: Access,
     /// What visitors are asked, texts around, formats of fields.
     pub parts: Parts,
@@ -98,7 +102,9 @@ impl Draft {
             meta_title: own("meta_title", "title", 60),
             meta_text,
             image: text(&seo, "og_image_url"),
-            listed: RwSignal::new(!seo.text("robots").contains("noindex")),
+            listed: RwSignal::new(robots::is_listed(&seo.text("robots"))),
+            tags: RwSignal::new(page.strings("tags").join(", ")),
+            category: text(page, "category"),
             access: Access::new(page),
             parts: Parts::new(&without_tags(&base, retriever, page), retriever),
             base: StoredValue::new(base.0),
@@ -156,8 +162,7 @@ impl Draft {
             text(self.meta_text).map(Value::from),
         );
         put(&["seo", "og_image_url"], text(self.image).map(Value::from));
-        let hidden = (!self.listed.get()).then(|| "noindex, nofollow".into());
-        put(&["seo", "robots"], hidden);
+        self.tell_robots(&mut all);
         all
     }
 
@@ -178,7 +183,35 @@ impl Draft {
         if !description.is_empty() {
             body["description"] = description.into();
         }
+        self.file_under(&mut body);
         body
+    }
+
+    /// What changing a page sends.
+    pub fn change(self) -> Value {
+        let mut body = json!({"display_config": self.display()});
+        self.file_under(&mut body);
+        body
+    }
+
+    /// Whoever leaves the box alone keeps what robots were told, in words that the form does not know.
+    fn tell_robots(self, all: &mut Value) {
+        let said = self
+            .base
+            .with_value(|base| Record(base["seo"].clone()).text("robots"));
+        let listed = self.listed.get();
+        if listed != robots::is_listed(&said) {
+            let told = robots::told(&said, listed);
+            put(all, &["seo", "robots"], told.map(Value::from));
+        }
+    }
+
+    /// Puts the tags and the category into a request; empty ones take away what the page had.
+    fn file_under(self, body: &mut Value) {
+        let tags = self.tags.get();
+        let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+        body["tags"] = tags.collect::<Vec<_>>().into();
+        body["category"] = self.category.get().trim().into();
     }
 
     /// The title and the text that search engines and cards show.
@@ -323,6 +356,56 @@ mod tests {
         );
         let draft = Draft::new(&Record::default(), &bare, Vec::new());
         assert_eq!(draft.display()["extensions"]["facets"], json!([]));
+    }
+
+    #[test]
+    fn what_robots_are_told_stays_until_the_box_is_changed() {
+        let owner = Owner::new();
+        owner.set();
+        let of = |robots: &str| {
+            let page = Record(json!({"public_name": "films", "display_config": {
+                "title": "Films", "exposed_fields": ["title"], "seo": {"author": "Somebody", "robots": robots},
+            }}));
+            Draft::new(&Record::default(), &page, Vec::new())
+        };
+        let told = |draft: Draft| draft.display()["seo"]["robots"].clone();
+        for (robots, listed) in [
+            ("none", false),
+            ("NoIndex", false),
+            ("noindex, follow", false),
+            ("index, max-snippet:-1", true),
+            ("index, follow", true),
+        ] {
+            let draft = of(robots);
+            assert_eq!(draft.listed.get(), listed, "{robots}");
+            assert_eq!(told(draft), robots);
+        }
+        let draft = of("index, max-snippet:-1");
+        draft.listed.set(false);
+        assert_eq!(told(draft), "noindex, nofollow, max-snippet:-1");
+        let draft = of("none");
+        draft.listed.set(true);
+        assert_eq!(told(draft), Value::Null);
+    }
+
+    #[test]
+    fn tags_and_a_category_are_set_and_taken_away() {
+        let owner = Owner::new();
+        owner.set();
+        let page = Record(
+            json!({"public_name": "films", "tags": ["film", "silent"], "category": "Archives", "display_config": {
+                "title": "Films", "exposed_fields": ["title"],
+            }}),
+        );
+        let draft = Draft::new(&Record::default(), &page, Vec::new());
+        let body = draft.change();
+        assert_eq!(body["tags"], json!(["film", "silent"]));
+        assert_eq!(body["category"], "Archives");
+        draft.tags.set("film, ".into());
+        draft.category.set(String::new());
+        let body = draft.body();
+        assert_eq!(body["tags"], json!(["film"]));
+        assert_eq!(body["category"], "");
     }
 
     #[test]

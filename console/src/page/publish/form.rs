@@ -2,7 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::{Place, access, draft::Draft, icon, own, parts, shown::told};
+use super::{
+    Place, access,
+    draft::Draft,
+    icon, own, parts,
+    shown::{Look, told},
+    theme,
+};
 use crate::{load::Load, part::*, record::Record, text};
 
 const TEMPLATES: &[(&str, &str)] = &[
@@ -86,7 +92,7 @@ fn options(
     all.chain(given).collect()
 }
 
-pub fn form(place: Place, draft: Draft, fields: Vec<String>, page: &Record) -> AnyView {
+pub fn form(place: Place, draft: Draft, fields: Vec<String>, page: &Record, seen: Look) -> AnyView {
     let is_new = page.value("public_name").is_none();
     view! {
         {content(place, draft, fields, is_new)}
@@ -94,7 +100,7 @@ pub fn form(place: Place, draft: Draft, fields: Vec<String>, page: &Record) -> A
         {look(draft, page.value("icon_base64").is_some())}
         {parts::results(draft.parts)}
         {parts::texts(draft.parts)}
-        {searches(draft)}
+        {searches(draft, seen)}
         {access::form(draft.access)}
         {parts::framing(draft.parts)}
     }
@@ -116,6 +122,10 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
             {named}
             <Field id="page-title" label="Title" place="display_config.title" value=draft.title required=true/>
             <Field id="page-text" label="Description" place="display_config.description" value=draft.description/>
+            <div class="form-row">
+                <Field id="page-category" label="Category" place="category" value=draft.category hint="By which lists of pages find it."/>
+                <Field id="page-tags" label="Tags" place="tags" value=draft.tags hint="With commas between them, for the same lists."/>
+            </div>
             <fieldset class="stack-sm"><legend class="label">"Fields that visitors see"</legend>
                 <div class="options">{fields.into_iter().map(check).collect::<Vec<_>>()}</div>
             </fieldset>
@@ -137,6 +147,17 @@ fn chosen(field: String, all: RwSignal<Vec<String>>) -> AnyView {
         });
     };
     view! { <Check label=field checked set/> }.into_any()
+}
+
+/// A colour in the browser's own chooser, or in the words of CSS where these are none that it knows.
+fn color(
+    (id, label): (&'static str, &'static str),
+    value: RwSignal<String>,
+    place: &'static str,
+    hint: &'static str,
+) -> AnyView {
+    let kind = theme::kind(value);
+    view! { <Field id label kind place value hint/> }.into_any()
 }
 
 /// The fields to filter by, where the page has filters.
@@ -161,8 +182,8 @@ fn look(draft: Draft, has_icon: bool) -> AnyView {
         draft.theme.fixed.get().then(|| {
             view! {
                 <div class="form-row">
-                    <Field id="page-ground" label="Ground" kind="color" value=draft.theme.ground/>
-                    <Field id="page-ink" label="Text" kind="color" value=draft.theme.ink/>
+                    {color(("page-ground", "Ground"), draft.theme.ground, "display_config.theme.background_color", "")}
+                    {color(("page-ink", "Text"), draft.theme.ink, "display_config.theme.text_color", "")}
                     <Field id="page-secondary" label="Colour of marks" place="display_config.theme.secondary_color" value=draft.theme.secondary hint=MADE/>
                     <Field id="page-surface" label="Colour of cards" place="display_config.theme.surface_color" value=draft.theme.surface hint=MADE/>
                     <Field id="page-muted" label="Colour of lesser text" place="display_config.theme.muted_color" value=draft.theme.muted hint=MADE/>
@@ -192,7 +213,7 @@ fn look(draft: Draft, has_icon: bool) -> AnyView {
             <Choice id="page-template" label="Template" value=draft.template options=options(TEMPLATES, draft.template)/>
             {own::form(draft)}
             <div class="form-row">
-                <Field id="page-primary" label="Colour" kind="color" value=draft.theme.primary hint="Made readable on every ground."/>
+                {color(("page-primary", "Colour"), draft.theme.primary, "display_config.theme.primary_color", "Made readable on every ground.")}
                 <Choice id="page-font" label="Font" value=draft.theme.font options=options(FONTS, draft.theme.font)/>
                 <Choice id="page-heading" label="Font of headings" value=draft.theme.heading options=options(HEADINGS, draft.theme.heading)/>
                 <Choice id="page-card" label="Cards" value=draft.theme.card options=options(CARDS, draft.theme.card)/>
@@ -214,7 +235,7 @@ fn look(draft: Draft, has_icon: bool) -> AnyView {
     .into_any()
 }
 
-fn searches(draft: Draft) -> AnyView {
+fn searches(draft: Draft, seen: Look) -> AnyView {
     view! {
         <section class="card form" aria-labelledby="page-seo">
             <h2 id="page-seo">"Search engines and links"</h2>
@@ -223,7 +244,7 @@ fn searches(draft: Draft) -> AnyView {
             <Field id="seo-text" label="Text there" place="display_config.seo.meta_description" value=draft.meta_text hint="At most 160 letters; the description without it."/>
             <Field id="seo-image" label="Address of a picture" kind="url" place="display_config.seo.og_image_url" value=draft.image hint="For links in messages."/>
             {parts::seo(draft.parts)}
-            {told(draft)}
+            {told(draft, seen)}
         </section>
     }
     .into_any()

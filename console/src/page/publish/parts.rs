@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{draft::put, frames};
+use super::{cards, draft::put, frames};
 use crate::{
     part::schema::{Form, fields, named},
     record::{Record, items},
@@ -12,7 +12,7 @@ use crate::{
 
 /// Members of the configuration that are in the forms as they are in the configuration; one within another after it. Those
 /// with nothing in them are left out.
-const HELD: [&[&str]; 9] = [
+const HELD: [&[&str]; 12] = [
     &["seo"],
     &["seo", "structured_data"],
     &["logo_url"],
@@ -22,6 +22,9 @@ const HELD: [&[&str]; 9] = [
     &["custom_cta"],
     &["external_links"],
     &["components", "result_card"],
+    &["components", "show_search"],
+    &["components", "show_results_header"],
+    &["extensions", "progress"],
 ];
 
 /// What each of them has to have before it can be shown.
@@ -101,7 +104,8 @@ impl Parts {
 
     /// Puts them into a configuration. Fields that visitors do not see have no format.
     pub fn put_into(self, all: &mut Value, exposed: &[String]) {
-        let value = self.form.value.get();
+        let mut value = self.form.value.get();
+        cards::settle(&mut value, all);
         for path in HELD {
             let held = at(&value, path).filter(|held| !is_bare(held));
             put(all, path, held.cloned());
@@ -345,10 +349,10 @@ mod tests {
             "inputs": [{"field_name": "query", "field_schema": {"type": "text", "examples": ["x"]}, "input_type": "text", "label": "Ask",
                 "required": false, "order": 0}],
             "field_config": {"year": {"format": "number", "format_options": {"label": "Year", "lazy_load": true}}},
-            "markdowns": [{"title": "About", "content": "# Films"}], "extensions": {"markdowns": "tabs", "facets": ["year"]},
+            "markdowns": [{"title": "About", "content": "# Films"}], "extensions": {"markdowns": "tabs", "facets": ["year"], "progress": true},
             "custom_cta": {"label": "More", "markdown_content": "text"},
             "external_links": [{"name": "Us", "url": "https://example.com/"}], "logo_url": "https://example.com/logo.svg",
-            "components": {"show_hero": false, "result_card": {"layout": "horizontal", "show_score": true}},
+            "components": {"show_hero": false, "show_search": false, "result_card": {"layout": "horizontal", "show_score": true, "modal_fields": []}},
             "field_mappings": {"title": "year", "subtitle": "plot"},
             "seo": {"meta_title": "Old films", "keywords": ["film"], "canonical_url": "https://example.com/films", "locale": "de_DE"},
         });

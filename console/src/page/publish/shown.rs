@@ -3,9 +3,7 @@
 use leptos::prelude::*;
 
 use super::{Place, draft::Draft, parts, refused};
-use crate::{
-    load::Load, part::*, record::Record, route::param, session::use_session, text::escape,
-};
+use crate::{load::Load, part::*};
 
 /// Time without a change after which the page is shown anew.
 const REST: u32 = 600;
@@ -52,34 +50,48 @@ pub fn snippets(name: &str) -> AnyView {
     view! { <details class="more"><summary>"In another site"</summary><div class="stack">{all}</div></details> }.into_any()
 }
 
-/// The page as it would be published, as its visitors would see it: no script of it runs here.
-pub fn preview(place: Place, draft: Draft) -> AnyView {
-    let is_whole = StoredValue::new(true);
-    let load = Load::settled(REST, move || {
-        let path = format!("{}/preview", place.path.get());
-        let mut body = draft.body();
-        is_whole.set_value(parts::finished(&mut body["display_config"]));
-        Some(place.api.get_untracked().post(&path, &body))
-    });
-    let faults: Faults = expect_context();
-    Effect::new(move |_| match load.value.get() {
-        // Where something was left out, what comes after it is counted otherwise.
-        Some(Err(problem)) if is_whole.get_value() => refused(draft, faults, problem.notes),
-        Some(Ok(_)) => refused(draft, faults, Vec::new()),
-        _ => {}
-    });
+/// The page as it would be published, asked for anew as it is changed.
+#[derive(Clone, Copy)]
+pub struct Look {
+    load: Load,
+    /// Where it is; the last one stays while something is refused.
+    address: Memo<Option<String>>,
+}
+
+impl Look {
+    pub fn new(place: Place, draft: Draft, faults: Faults) -> Self {
+        let is_whole = StoredValue::new(true);
+        let load = Load::settled(REST, move || {
+            let path = format!("{}/preview", place.path.get());
+            let mut body = draft.body();
+            is_whole.set_value(parts::finished(&mut body["display_config"]));
+            Some(place.api.get_untracked().post(&path, &body))
+        });
+        Effect::new(move |_| match load.value.get() {
+            // Where something was left out, what comes after it is counted otherwise.
+            Some(Err(problem)) if is_whole.get_value() => refused(draft, faults, problem.notes),
+            Some(Ok(_)) => refused(draft, faults, Vec::new()),
+            _ => {}
+        });
+        // Of the same server, whatever it is called from outside.
+        let address = Memo::new(move |last: Option<&Option<String>>| {
+            let Some(answer) = load.good() else {
+                return last.cloned().flatten();
+            };
+            let url = answer.text("preview_url");
+            url.find("/r/").map(|at| url[at..].to_owned())
+        });
+        Self { load, address }
+    }
+}
+
+/// The page as its visitors would see it: no script of it runs here.
+pub fn preview(look: Look) -> AnyView {
+    let Look { load, address } = look;
     let narrow = RwSignal::new(false);
     let size = |label: &'static str, is: bool| {
         view! { <button type="button" class="btn small" aria-pressed=move || (narrow.get() == is).to_string() on:click=move |_| narrow.set(is)>{label}</button> }
     };
-    // Of the same server, whatever it is called from outside; the last one stays while something is refused.
-    let address = Memo::new(move |last: Option<&Option<String>>| {
-        let Some(answer) = load.good() else {
-            return last.cloned().flatten();
-        };
-        let url = answer.text("preview_url");
-        url.find("/r/").map(|at| url[at..].to_owned())
-    });
     let frame = move || {
         match address.get() {
         Some(address) => view! {
@@ -109,26 +121,51 @@ pub fn preview(place: Place, draft: Draft) -> AnyView {
     .into_any()
 }
 
-/// The address of the picture that is drawn of the page, where it is published.
-fn drawn() -> Memo<Option<String>> {
-    let session = use_session();
-    let (ns, id) = (param("ns"), param("retriever"));
-    let path = move || format!("/v1/retrievers/{}/publish", escape(&id.get()));
-    let load = Load::of(move || session.api_in(ns.get()), path);
-    Memo::new(move |_| load.good().and_then(|page| picture_of(&page)))
+/// The picture that links to a page are shown with: its own, else the one that is drawn of it. One of another server is not shown
+/// here, for the console loads nothing from elsewhere.
+fn picture_of(own: &str, origin: &str, drawn: Option<String>) -> Option<String> {
+    if own.is_empty() {
+        return drawn.map(|address| format!("{address}/preview.png"));
+    }
+    let path = own.strip_prefix(origin).unwrap_or(own);
+    let is_here = path.starts_with('/') && !path.starts_with("//");
+    is_here.then(|| path.to_owned())
 }
 
-/// The same of a publication. Nobody is shown one of a page that is paused or has a password.
-fn picture_of(page: &Record) -> Option<String> {
-    let is_open = page.flag("is_active") && !page.flag("password_protected");
-    let name = page.opt("public_name").filter(|_| is_open)?;
-    // Browsers keep a picture for a while: that of a page that changed is another.
-    let changed = escape(&page.text("updated_at"));
-    Some(format!("/r/{name}/preview.png?v={changed}"))
+/// The picture of a link. The room is the same whatever is in it, and before a picture is there.
+fn pictured(draft: Draft, look: Look, words: Memo<(String, String)>) -> impl Fn() -> AnyView {
+    let source = Memo::new(move |_| {
+        let picture = picture_of(&draft.image.get(), &origin(), look.address.get());
+        picture.filter(|_| !draft.access.is_locked())
+    });
+    let is_shown = Memo::new(move |_| source.with(Option::is_some));
+    move || {
+        if is_shown.get() {
+            // The same element takes the next picture: the last one is there until then.
+            return view! {
+                <div class="picture" style:display="block" style:padding="0" style:overflow="hidden" style:aspect-ratio=SHAPE>
+                    <img src=move || source.get() alt="The picture that links to the page are shown with" width="1200" height="630" loading="lazy"
+                        style:width="100%" style:height="auto" style:aspect-ratio=SHAPE style:object-fit="cover"/>
+                </div>
+            }
+            .into_any();
+        }
+        let own = draft.image.get();
+        let inside = if draft.access.is_locked() {
+            view! { <span class="muted">"A page with a password is shown without a picture."</span> }
+                .into_any()
+        } else if own.starts_with("https://") {
+            let address = own.clone();
+            view! { <a href=address target="_blank" rel="noopener noreferrer">{own}</a> }.into_any()
+        } else {
+            view! { <strong>{move || words.get().0}</strong> }.into_any()
+        };
+        view! { <div class="picture" style:aspect-ratio=SHAPE>{inside}</div> }.into_any()
+    }
 }
 
 /// The page in a list of results, and as a card in a message.
-pub fn told(draft: Draft) -> AnyView {
+pub fn told(draft: Draft, look: Look) -> AnyView {
     let host = origin();
     let host = host
         .split_once("://")
@@ -138,27 +175,7 @@ pub fn told(draft: Draft) -> AnyView {
         move || format!("{host} › r › {}", draft.name.get())
     };
     let words = Memo::new(move |_| draft.told());
-    let drawn = drawn();
-    // The room is the same whatever is in it, and before a picture is there.
-    let picture = move || {
-        let own = draft.image.get();
-        let inside = match drawn.get() {
-            Some(address) if own.is_empty() => {
-                return view! {
-                    <div class="picture" style:display="block" style:padding="0" style:overflow="hidden" style:aspect-ratio=SHAPE>
-                        <img src=address alt="The picture of the page as it is published" width="1200" height="630" loading="lazy"
-                            style:width="100%" style:height="auto"/>
-                    </div>
-                }
-                .into_any();
-            }
-            _ if own.starts_with("https://") => {
-                view! { <span class="muted">{own}</span> }.into_any()
-            }
-            _ => view! { <strong>{move || words.get().0}</strong> }.into_any(),
-        };
-        view! { <div class="picture" style:aspect-ratio=SHAPE>{inside}</div> }.into_any()
-    };
+    let picture = pictured(draft, look, words);
     view! {
         <div class="halves">
             <figure class="told"><figcaption class="muted">"In a list of results"</figcaption>
@@ -174,21 +191,26 @@ pub fn told(draft: Draft) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
-    fn only_an_open_page_has_a_picture_for_everyone() {
-        let of = |active: bool, locked: bool| {
-            let page = json!({"public_name": "films", "is_active": active, "password_protected": locked,
-                "updated_at": "2026-11-24T17:00:00Z"});
-            picture_of(&Record(page))
+    fn a_link_has_the_picture_of_the_draft_or_the_own_one() {
+        let of = |own: &str| {
+            let drawn = Some("/r/preview_1".to_owned());
+            picture_of(own, "https://search.example.com", drawn)
         };
-        let drawn = "/r/films/preview.png?v=2026-11-24T17%3A00%3A00Z";
-        assert_eq!(of(true, false).as_deref(), Some(drawn));
-        assert_eq!(of(false, false), None);
-        assert_eq!(of(true, true), None);
-        assert_eq!(picture_of(&Record::default()), None);
+        assert_eq!(of("").as_deref(), Some("/r/preview_1/preview.png"));
+        let here = "https://search.example.com/v1/files/1";
+        assert_eq!(of(here).as_deref(), Some("/v1/files/1"));
+        assert_eq!(of("/v1/files/1").as_deref(), Some("/v1/files/1"));
+        for elsewhere in [
+            "https://pictures.example.com/frog.png",
+            "https://search.example.com.evil.example/frog.png",
+            "//pictures.example.com/frog.png",
+            "frog.png",
+        ] {
+            assert_eq!(of(elsewhere), None, "{elsewhere}");
+        }
+        assert_eq!(picture_of("", "https://search.example.com", None), None);
     }
 }

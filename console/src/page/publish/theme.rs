@@ -36,9 +36,10 @@ impl Theme {
     pub fn new(display: &Record) -> Self {
         let theme = display.record("theme");
         let text = |name: &str| RwSignal::new(theme.text(name));
+        // A colour that the browser's chooser does not know stays in the words it was given in.
         let color = |name: &str, usual: &str| {
-            let given = hex(&theme.text(name));
-            RwSignal::new(given.unwrap_or_else(|| usual.to_owned()))
+            let given = theme.opt(name).unwrap_or_else(|| usual.to_owned());
+            RwSignal::new(hex(&given).unwrap_or(given))
         };
         let auto = display.record("extensions").text("color_scheme") == "auto";
         let fixed = display.value("theme").is_some() && !auto;
@@ -84,6 +85,14 @@ impl Theme {
     }
 }
 
+/// The kind of field for a colour: the browser's own chooser, or a line of text where it would show another colour.
+pub fn kind(color: RwSignal<String>) -> &'static str {
+    match color.with_untracked(|color| hex(color)) {
+        Some(_) => "color",
+        None => "text",
+    }
+}
+
 /// A colour as the browser's own chooser takes it.
 fn hex(color: &str) -> Option<String> {
     let color = color.trim().to_ascii_lowercase();
@@ -99,5 +108,48 @@ fn hex(color: &str) -> Option<String> {
         ),
         6 => Some(format!("#{digits}")),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn colours_in_other_words_stay_until_they_are_changed() {
+        let owner = Owner::new();
+        owner.set();
+        let given = json!({"theme": {
+            "primary_color": "oklch(.52 .19 262)", "background_color": "rgb(250 250 240 / .9)", "text_color": "black",
+        }});
+        let theme = Theme::new(&Record(given.clone()));
+        let written = |theme: Theme| {
+            let mut all = given.clone();
+            theme.put_into(&mut all);
+            all
+        };
+        assert_eq!(written(theme), given);
+        assert_eq!((kind(theme.primary), kind(theme.ink)), ("text", "text"));
+        theme.primary.set("#0f766e".to_owned());
+        let all = written(theme);
+        assert_eq!(all["theme"]["primary_color"], "#0f766e");
+        assert_eq!(all["theme"]["text_color"], "black");
+    }
+
+    #[test]
+    fn a_colour_that_nobody_chose_is_the_usual_one() {
+        let owner = Owner::new();
+        owner.set();
+        let theme = Theme::new(&Record(
+            json!({"theme": {"primary_color": "", "text_color": " #A0B "}}),
+        ));
+        assert_eq!(theme.primary.get(), PRIMARY);
+        assert_eq!(theme.ink.get(), "#aa00bb");
+        assert_eq!(
+            (kind(theme.primary), kind(theme.ground)),
+            ("color", "color")
+        );
     }
 }

@@ -1,23 +1,29 @@
 //! The files that are sent to a bucket: three at a time, each by an announcement, its bytes and a confirmation. A file that
 //! fails holds up no other.
 
+mod announcing;
+
 use std::{cell::RefCell, collections::VecDeque, rc::Rc};
 
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use wasm_bindgen_futures::spawn_local;
-use web_sys::XmlHttpRequest;
+use web_sys::{Blob, XmlHttpRequest};
 
-use super::{LISTED, carry, request};
+use self::announcing::announcement;
+use super::{LISTED, Told, carry, refused, request};
 use crate::{
     api::{Api, Problem},
     part::Dropped,
-    record::Record,
+    record::{Record, plain},
     text,
 };
 
 const AT_ONCE: usize = 3;
+
+/// A longer file is sent in parts, so that one that fails goes on where it was.
+const IN_ONE: i64 = 16 << 20;
 
 /// How often a file waits for a busy server, and for how many seconds at most.
 const WAITS: usize = 5;
@@ -43,6 +49,8 @@ pub(super) struct Sending {
     request: StoredValue<Option<XmlHttpRequest>, LocalStorage>,
     /// Where it is confirmed, once its bytes have arrived.
     arrived: StoredValue<Option<String>>,
+    /// Where it is announced, while its parts are on their way.
+    begun: StoredValue<Option<String>>,
 }
 
 impl Sending {
@@ -55,6 +63,7 @@ impl Sending {
             state: RwSignal::new(State::Waiting),
             request: StoredValue::new_local(None),
             arrived: StoredValue::new(None),
+            begun: StoredValue::new(None),
         }
     }
 }
@@ -290,33 +299,122 @@ impl Queue {
                 Err(_) => drop(one.arrived.try_set_value(None)),
             }
         }
+        let path = match one.begun.try_get_value().flatten() {
+            Some(path) => path,
+            None => match self.announce(to, file, one).await? {
+                Some(path) => path,
+                None => {
+                    let _ = one.share.try_set(1.0);
+                    return Ok("already there");
+                }
+            },
+        };
+        if one.size > IN_ONE {
+            self.send_parts(to, file, one, &path).await?;
+        }
+        if self.lacks(one) {
+            return Err(Problem::default());
+        }
+        let path = format!("{path}/confirm");
+        let _ = one.arrived.try_set_value(Some(path.clone()));
+        let _ = one.begun.try_set_value(None);
+        to.api.post(&path, &json!({})).await?;
+        let _ = one.share.try_set(1.0);
+        Ok("uploaded")
+    }
+
+    /// Announces a file, and sends it where it goes in one piece. Answers where the upload is; nothing where the bucket has
+    /// the file.
+    async fn announce(
+        self,
+        to: &Target,
+        file: &Dropped,
+        one: Sending,
+    ) -> Result<Option<String>, Problem> {
         let (body, media) = announcement(file, to.schema.as_ref())?;
         let path = format!("/v1/buckets/{}/uploads", text::escape(&to.bucket));
         let upload = to.api.post(&path, &body).await?;
         if upload.flag("is_duplicate") || upload.flag("skipped_unique_key") {
-            let _ = one.share.try_set(1.0);
-            return Ok("already there");
+            return Ok(None);
         }
-        let url = upload
-            .opt("presigned_url")
-            .ok_or_else(|| Problem::local("the server gave no address for the bytes"))?;
+        let path = format!("{path}/{}", text::escape(&upload.text("upload_id")));
+        if one.size > IN_ONE {
+            let _ = one.begun.try_set_value(Some(path.clone()));
+            return Ok(Some(path));
+        }
+        let url = address(&upload)?;
+        let headers = [("Content-Type".to_owned(), media)];
+        let whole = Told {
+            share: one.share,
+            from: 0.0,
+            long: 1.0,
+        };
+        let bytes: &Blob = &file.file;
+        self.send_bytes(one, &url, &headers, (bytes, whole)).await?;
+        Ok(Some(path))
+    }
+
+    /// Sends the parts of a file that are not there yet.
+    async fn send_parts(
+        self,
+        to: &Target,
+        file: &Dropped,
+        one: Sending,
+        path: &str,
+    ) -> Result<(), Problem> {
+        let parts = to.api.post(&format!("{path}/parts"), &json!({})).await;
+        if parts.as_ref().is_err_and(|problem| !is_passing(problem)) {
+            // The upload is no more: the next try begins anew.
+            let _ = one.begun.try_set_value(None);
+        }
+        for part in parts?.list("parts") {
+            let at = |member: &str| part.float(member).unwrap_or(0.0);
+            let (first, end) = (at("first_byte"), at("last_byte") + 1.0);
+            let total = one.size as f64;
+            let told = Told {
+                share: one.share,
+                from: first / total,
+                long: (end - first) / total,
+            };
+            if part.flag("is_there") {
+                told.tell(1.0);
+                continue;
+            }
+            let headers = part.record("headers").members().into_iter();
+            let headers: Vec<_> = headers
+                .map(|(name, value)| (name, plain(&value.0)))
+                .collect();
+            let bytes = file.file.slice_with_f64_and_f64(first, end);
+            let bytes = bytes.map_err(|_| refused())?;
+            let url = address(&part)?;
+            self.send_bytes(one, &url, &headers, (&bytes, told)).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends bytes by a request that stops when the file is left out.
+    async fn send_bytes(
+        self,
+        one: Sending,
+        url: &str,
+        headers: &[(String, String)],
+        (bytes, told): (&Blob, Told),
+    ) -> Result<(), Problem> {
         if self.lacks(one) {
             return Err(Problem::default());
         }
         let request = request()?;
         let _ = one.request.try_set_value(Some(request.clone()));
-        let carried = carry(&request, &url, &media, &file.file, one.share).await;
+        let carried = carry(&request, url, headers, bytes, told).await;
         let _ = one.request.try_set_value(None);
-        carried?;
-        if self.lacks(one) {
-            return Err(Problem::default());
-        }
-        let path = format!("{path}/{}/confirm", text::escape(&upload.text("upload_id")));
-        let _ = one.arrived.try_set_value(Some(path.clone()));
-        to.api.post(&path, &json!({})).await?;
-        let _ = one.share.try_set(1.0);
-        Ok("uploaded")
+        carried
     }
+}
+
+/// Where bytes go.
+fn address(of: &Record) -> Result<String, Problem> {
+    of.opt("presigned_url")
+        .ok_or_else(|| Problem::local("the server gave no address for the bytes"))
 }
 
 /// Whether the same call may be answered otherwise later.
@@ -324,79 +422,9 @@ fn is_passing(problem: &Problem) -> bool {
     problem.kind == "network" || problem.retry_after.is_some() || problem.status >= 500
 }
 
-/// What is said of a file before its bytes, and their media type.
-fn announcement(one: &Dropped, schema: Option<&Record>) -> Result<(Value, String), Problem> {
-    let (file, name) = (&one.file, one.file.name());
-    let kind = kind_of(&file.type_(), &name);
-    let media = match file.type_() {
-        media if media.is_empty() => "application/octet-stream".to_owned(),
-        media => media,
-    };
-    let mut body =
-        json!({"filename": name, "content_type": media, "file_size_bytes": file.size() as i64});
-    if one.path != name {
-        body["metadata"] = json!({"path": one.path});
-    }
-    if let Some(schema) = schema {
-        let property = property_for(schema, kind).ok_or_else(|| {
-            Problem::local(format!(
-                "this bucket has no field of type {kind}, which this file needs"
-            ))
-        })?;
-        body["blob_property"] = property.into();
-        body["blob_type"] = kind.into();
-    }
-    Ok((body, media))
-}
-
-/// The type that a file's media type stands for.
-fn kind_of(media: &str, name: &str) -> &'static str {
-    match media {
-        m if m.starts_with("image/") => "image",
-        m if m.starts_with("video/") => "video",
-        m if m.starts_with("audio/") => "audio",
-        "application/pdf" => "pdf",
-        m if m.contains("spreadsheet") || m.contains("excel") => "excel",
-        _ if name.to_lowercase().ends_with(".pdf") => "pdf",
-        _ => "text",
-    }
-}
-
-/// The field of the bucket that takes files of this kind, if one does.
-fn property_for(schema: &Record, kind: &str) -> Option<String> {
-    schema
-        .record("properties")
-        .members()
-        .into_iter()
-        .find(|(_, field)| field.text("type") == kind)
-        .map(|(name, _)| name)
-}
-
 #[cfg(test)]
 mod tests {
-    use loupe_wire::BucketSchema;
-    use serde_json::json;
-
     use super::*;
-    use crate::record::tests::sent;
-
-    #[test]
-    fn a_file_goes_to_the_field_of_its_kind() {
-        let schema: BucketSchema = serde_json::from_value(
-            json!({"properties": {"title": {"type": "string"}, "photo": {"type": "image"}}}),
-        )
-        .expect("a schema");
-        let schema = sent(&schema);
-        assert_eq!(
-            property_for(&schema, kind_of("image/png", "a.png")).as_deref(),
-            Some("photo")
-        );
-        assert_eq!(
-            property_for(&schema, kind_of("application/pdf", "a.pdf")),
-            None
-        );
-        assert_eq!(kind_of("", "notes.md"), "text");
-    }
 
     #[test]
     fn a_file_that_has_arrived_is_sent_again_only_where_it_is_refused() {

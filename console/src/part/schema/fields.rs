@@ -73,7 +73,10 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
         }
         "object" if schema.text("format") == "query" => return query(form, path),
         "array" if schema.record("items").value("enum").is_some() => {
-            return group(label, several(form, path, &schema.record("items")));
+            let inside = several(form, path, &schema.record("items"));
+            let hint = schema.opt("description");
+            let hint = hint.map(|hint| view! { <span class="hint">{hint}</span> });
+            return group(label, view! { {inside}{hint} }.into_any());
         }
         // A group of the body that is none for the reader.
         "object" if schema.flag("plain") && !has("title") => return fields(form, path, schema),
@@ -189,6 +192,8 @@ fn pick(
     let (place, faults) = (place_of(path), form.faults);
     let (path, resets) = (path.to_owned(), schema.value("resets").is_some());
     let (members, own) = (schema.strings("resets"), format!("#{id}"));
+    // Groups of fields are left empty; what is one field goes.
+    let cleared = schema.strings("clears");
     let set = move |event| {
         let chosen = event_target_value(&event);
         let value = if chosen.is_empty() {
@@ -201,6 +206,9 @@ fn pick(
             let (above, _) = path.rsplit_once('/').unwrap_or_default();
             for member in &members {
                 form.set(&beside(above, member), Value::Object(Map::new()));
+            }
+            for member in &cleared {
+                form.set(&beside(above, member), Value::Null);
             }
             form.shape.update(|n| *n += 1);
             // The fields are made anew, and one goes on where one was.
@@ -223,6 +231,7 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
         .map(|one| plain(&one.0))
         .collect();
     let mut lines: Vec<(String, Vec<AnyView>)> = Vec::new();
+    let (start, resets) = (form.id.get_value(), items.flag("resets"));
     for (word, named) in options(form, items) {
         // Names of things are no words with dots in them.
         let (kind, rest) = match word.split_once('.') {
@@ -235,6 +244,8 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
             false => named,
         };
         let (path, one) = (path.to_owned(), word.clone());
+        let id = format!("{start}{}-{word}", path.replace('/', "-"));
+        let own = format!("[id=\"{id}\"]");
         let set = move |on: bool| {
             let mut now = form.get(&path).as_array().cloned().unwrap_or_default();
             now.retain(|held| held != &one);
@@ -242,8 +253,12 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
                 now.push(one.clone().into());
             }
             form.set(&path, now.into());
+            if resets {
+                form.shape.update(|n| *n += 1);
+                lead(own.clone());
+            }
         };
-        let check = view! { <Check label checked set/> }.into_any();
+        let check = view! { <Check id label checked set/> }.into_any();
         match lines.last_mut().filter(|(last, _)| last == kind) {
             Some((_, checks)) => checks.push(check),
             None => lines.push((kind.to_owned(), vec![check])),

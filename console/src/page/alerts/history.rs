@@ -1,0 +1,106 @@
+//! What an alert found, look by look.
+
+use leptos::prelude::*;
+
+use crate::{
+    api::Api,
+    load::{Load, Query},
+    part::*,
+    record::{Record, page},
+    route::namespace,
+    text,
+};
+
+const LOOKS: &[Column] = &[
+    Column("When", ""),
+    Column("Outcome", ""),
+    Column("Found", ""),
+    Column("Told", ""),
+    Column("Took", "num"),
+];
+
+const NO_LOOKS: Blank = Blank {
+    icon: "alert",
+    title: "It has not looked yet",
+    text: "Every look stands here for two days, and for 90 when it fired.",
+    link: None,
+};
+
+/// Shows what the alert with this id found.
+pub fn act(log: Query, id: &str) -> Act {
+    let id = id.to_owned();
+    Act("History", Box::new(move || log.set(&id)))
+}
+
+/// What the alert in the address found, look by look.
+pub fn panel(
+    all: Load,
+    log: Query,
+    path_of: fn(&str) -> String,
+    api: impl Fn() -> Api + 'static,
+) -> AnyView {
+    let from = Query::new("from");
+    let load = Load::of(api, move || match log.value.get() {
+        id if id.is_empty() => id,
+        id => format!("{}/executions{}", path_of(&id), page_query(from)),
+    });
+    load.poll_while(|one| {
+        let told = one.list("deliveries");
+        told.iter()
+            .any(|one| matches!(one.text("status").as_str(), "pending" | "deferred"))
+    });
+    let title = Signal::derive(move || {
+        let id = log.value.get();
+        let known = all.good().map(|all| page(&all).0).unwrap_or_default();
+        let name = known.into_iter().find(|one| one.text("alert_id") == id);
+        format!("History of {}", name.map_or(id, |one| one.text("name")))
+    });
+    view! { <Log open=log.is_named() title load columns=LOOKS row=look blank=NO_LOOKS offset=from above=ViewFn::from(|| ())/> }.into_any()
+}
+
+fn look(one: Record) -> AnyView {
+    let collection = one.text("collection_id");
+    let ns = namespace();
+    let count = one.int("match_count").unwrap_or(0);
+    let found = one.list("matches").into_iter().take(5).map(|found| {
+        let id = found.text("document_id");
+        let score = format!(" {:.2}", found.float("score").unwrap_or(0.0));
+        // An alert of the organization stands in no namespace: nothing says which one the collection is in.
+        let shown = match collection.is_empty() || ns.is_empty() {
+            true => view! { <code>{id}</code> }.into_any(),
+            false => {
+                let href = format!(
+                    "/console/ns/{ns}/collections/{collection}?document={}",
+                    text::escape(&id)
+                );
+                view! { <a href=href>{id}</a> }.into_any()
+            }
+        };
+        view! { <li>{shown}{score}</li> }.into_any()
+    });
+    let told = one.list("deliveries").into_iter().map(|told| {
+        let line = format!("{} ", told.text("channel_type"));
+        view! { <li>{line}{badge(&told.text("status"))}<span class="sub">{told.text("error")}</span></li> }.into_any()
+    });
+    let outcome = match (one.flag("triggered"), count) {
+        (true, _) => "fired",
+        (false, 0) => "quiet",
+        (false, _) => "not told",
+    };
+    let (found, told) = (found.collect::<Vec<_>>(), told.collect::<Vec<_>>());
+    line(vec![
+        cell("nowrap", when(one.opt("executed_at"))),
+        cell("", badge(outcome)),
+        cell(
+            "",
+            view! { {text::count(count)}<ul class="sub-list">{found}</ul> }.into_any(),
+        ),
+        cell("", view! { <ul class="sub-list">{told}</ul> }.into_any()),
+        words(
+            "num nowrap",
+            one.float("duration_ms")
+                .map(text::millis)
+                .unwrap_or_default(),
+        ),
+    ])
+}
