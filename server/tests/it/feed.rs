@@ -22,10 +22,12 @@ use crate::{
 
 const WRITERS: usize = 8;
 
-/// Events of each writer.
+/// Events of each writer: 100,000 of all with `LOUPE_TEST_LONG`.
 fn each() -> usize {
-    let asked = std::env::var("FEED_EVENTS").ok();
-    asked.map_or(150, |all| all.parse::<usize>().unwrap().div_ceil(WRITERS))
+    match std::env::var_os("LOUPE_TEST_LONG") {
+        Some(_) => 100_000_usize.div_ceil(WRITERS),
+        None => 150,
+    }
 }
 
 /// Follows the feed until it has seen everything there is after the writers ended; answers each event's `seq` and payload.
