@@ -5,7 +5,7 @@
 
 Other work on the machine does not change these numbers, so they stand in instructions.json: one that rose by more than a tenth
 fails, and one that fell by as much asks to be written down. `--write` writes what was counted. The binary is that of LOUPE_BINARY, else
-the release; numbers are kept for each of the two profiles apart. What an idle server executes in that time is taken off.
+the release; numbers are kept for each profile apart, by the name of its folder. What an idle server executes in that time is taken off.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="write what was counted")
     given = parser.parse_args()
     shell("need_valgrind")
-    profile = "debug" if pathlib.Path(binary()).parent.name == "debug" else "release"
+    profile = pathlib.Path(binary()).parent.name
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     known, counted, failed = kept.get(profile, {}), {}, 0
     with Server(LOUPE_LOG="error", LOUPE_TRUST_PROXY="true") as server:

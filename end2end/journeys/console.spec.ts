@@ -34,7 +34,7 @@ test("every page of the demo's namespace shows what is there, in both colours an
 
 test("a page whose code does not come says so, and is there after a reload", async ({ page }) => {
   await signIn(page);
-  await page.route(/split_data\.wasm/, (route) => route.abort());
+  await page.route(/split_documents\.wasm/, (route) => route.abort());
   await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1, name: "This page could not be fetched" })).toBeVisible();
   await accessible(page);
@@ -42,7 +42,7 @@ test("a page whose code does not come says so, and is there after a reload", asy
   await open(page, "Users");
   await page.goBack();
   await expect(page.getByRole("heading", { level: 1, name: "This page could not be fetched" })).toBeVisible();
-  await page.unroute(/split_data\.wasm/);
+  await page.unroute(/split_documents\.wasm/);
   await page.getByRole("button", { name: "Reload" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Collections" })).toBeVisible();
 });

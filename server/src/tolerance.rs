@@ -108,7 +108,7 @@ impl Unknown {
 /// Lists warn with entries, everything else with sentences, as the description of the API says.
 fn warns_with_entries(request: &Request) -> bool {
     static OPERATIONS: LazyLock<HashSet<(Method, String)>> =
-        LazyLock::new(|| crate::openapi::warn_with_entries());
+        LazyLock::new(crate::openapi::warn_with_entries);
     let path = request.extensions().get::<MatchedPath>();
     path.is_some_and(|path| {
         OPERATIONS.contains(&(request.method().clone(), path.as_str().to_owned()))
