@@ -35,6 +35,41 @@ pub async fn set(server: &Server, tier: &str, requires_plan: bool) {
     server.app.clock().advance(60);
 }
 
+/// A collection that is put away elsewhere with its one document, counted as so many; answers its namespace.
+async fn put_away(server: &Server, documents: i64) -> String {
+    let (namespace, _) = crate::harness::retriever(server, "filed").await;
+    let things = "/v1/collections/things";
+    let document = json!({"title": "one"});
+    let path = format!("{things}/documents");
+    server
+        .call_in(&namespace, "POST", &path, document)
+        .await
+        .ok();
+    let away = json!({"lifecycle_state": "archived", "async_transition": false});
+    let path = format!("{things}/lifecycle");
+    server.call_in(&namespace, "PATCH", &path, away).await.ok();
+    count_as(server, documents).await;
+    namespace
+}
+
+/// Says how many documents the only collection of this name has.
+async fn count_as(server: &Server, documents: i64) {
+    let db = server.app.db();
+    let find = "SELECT id, data FROM collections WHERE name = 'things'";
+    let mut rows: Vec<(String, Json<Value>)> = db.all(find, vec![]).await.unwrap();
+    let (id, Json(mut collection)) = rows.remove(0);
+    collection["document_count"] = documents.into();
+    db.write(move |tx| {
+        Box::pin(async move {
+            let args = loupe_server::args![id, loupe_server::db::Arg::json(&collection)];
+            tx.run("UPDATE collections SET data = $2 WHERE id = $1", args)
+                .await
+        })
+    })
+    .await
+    .unwrap();
+}
+
 #[track_caller]
 fn quota(answer: crate::harness::Answer, resource: &str, current: i64, limit: i64) {
     let body = answer.error(403, "QuotaExceededError");
@@ -202,28 +237,18 @@ both! {
     }
 
     async fn documents_that_are_put_away_count_as_those_that_are_here(server) {
-        let (namespace, _) = crate::harness::retriever(&server, "filed").await;
-        let things = "/v1/collections/things";
-        server.call_in(&namespace, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
-        let away = json!({"lifecycle_state": "archived", "async_transition": false});
-        server.call_in(&namespace, "PATCH", &format!("{things}/lifecycle"), away).await.ok();
+        let namespace = put_away(&server, 1).await;
         // An end user is told nothing of how many documents others have.
         let person = json!({"name": "person", "principal_id": "ann", "permissions": ["read"]});
         let person = server.call("POST", "/v1/organizations/users/owner@localhost/api-keys", person).await.ok();
         for (key, count) in [(server.key.as_str(), json!(1)), (person["key"].as_str().unwrap(), Value::Null)] {
-            let request = server.request("GET", things).bearer_auth(key).header("x-namespace", &namespace);
+            let request = server.request("GET", "/v1/collections/things").bearer_auth(key).header("x-namespace", &namespace);
             assert_eq!(Server::send(request).await.ok()["document_count"], count);
         }
         let others = json!({"collection_name": "others", "source": {"type": "direct_upsert"}, "feature_extractor": {
             "feature_extractor_name": "passthrough_extractor", "version": "v1"}});
         server.call_in(&namespace, "POST", "/v1/collections", others).await.ok();
-        let mut rows: Vec<(String, Json<Value>)> = server.app.db().all("SELECT id, data FROM collections WHERE name = 'things'", vec![]).await.unwrap();
-        let (id, Json(mut filed)) = rows.remove(0);
-        filed["document_count"] = 10_000.into();
-        server.app.db().write(move |tx| Box::pin(async move {
-            let args = loupe_server::args![id, loupe_server::db::Arg::json(&filed)];
-            tx.run("UPDATE collections SET data = $2 WHERE id = $1", args).await
-        })).await.unwrap();
+        count_as(&server, 10_000).await;
         set(&server, "free", false).await;
         let one_more = server.call_in(&namespace, "POST", "/v1/collections/others/documents", json!({"title": "two"})).await;
         quota(one_more, "documents", 10_000, 10_000);
@@ -237,18 +262,7 @@ both! {
             object(&server, &namespace, &bucket, title, text("a few words")).await;
         }
         // All but one of a million documents are put away elsewhere.
-        let (filed, _) = crate::harness::retriever(&server, "filed").await;
-        let things = "/v1/collections/things";
-        server.call_in(&filed, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
-        let away = json!({"lifecycle_state": "archived", "async_transition": false});
-        server.call_in(&filed, "PATCH", &format!("{things}/lifecycle"), away).await.ok();
-        let mut rows: Vec<(String, Json<Value>)> = server.app.db().all("SELECT id, data FROM collections WHERE name = 'things'", vec![]).await.unwrap();
-        let (id, Json(mut put_away)) = rows.remove(0);
-        put_away["document_count"] = 999_999.into();
-        server.app.db().write(move |tx| Box::pin(async move {
-            let args = loupe_server::args![id, loupe_server::db::Arg::json(&put_away)];
-            tx.run("UPDATE collections SET data = $2 WHERE id = $1", args).await
-        })).await.unwrap();
+        put_away(&server, 999_999).await;
         set(&server, "pro", false).await;
         let batch = process(&server, &namespace, &bucket).await;
         let failed = batch["failed_objects"].as_array().unwrap();
@@ -261,20 +275,10 @@ both! {
 
     async fn a_clone_without_room_for_its_documents_fails_and_says_so(server) {
         // All but one of a million documents are put away elsewhere.
-        let (filed, _) = crate::harness::retriever(&server, "filed").await;
-        let things = "/v1/collections/things";
-        server.call_in(&filed, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
-        let away = json!({"lifecycle_state": "archived", "async_transition": false});
-        server.call_in(&filed, "PATCH", &format!("{things}/lifecycle"), away).await.ok();
-        let mut rows: Vec<(String, Json<Value>)> = server.app.db().all("SELECT id, data FROM collections WHERE name = 'things'", vec![]).await.unwrap();
-        let (id, Json(mut put_away)) = rows.remove(0);
-        put_away["document_count"] = 999_999.into();
-        server.app.db().write(move |tx| Box::pin(async move {
-            let args = loupe_server::args![id, loupe_server::db::Arg::json(&put_away)];
-            tx.run("UPDATE collections SET data = $2 WHERE id = $1", args).await
-        })).await.unwrap();
+        put_away(&server, 999_999).await;
         let (namespace, _) = crate::harness::retriever(&server, "pattern").await;
-        server.call_in(&namespace, "POST", &format!("{things}/documents"), json!({"title": "the last one"})).await.ok();
+        let things = "/v1/collections/things/documents";
+        server.call_in(&namespace, "POST", things, json!({"title": "the last one"})).await.ok();
         set(&server, "pro", false).await;
         let clone = format!("/v1/namespaces/{namespace}/clone");
         let answer = server.call("POST", &clone, json!({"namespace_name": "copy"})).await.ok();
