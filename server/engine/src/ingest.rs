@@ -297,7 +297,7 @@ fn check_passing(work: &[Work], attempt: Try) -> Result<(), IngestError> {
         .find(|(failure, _)| failure.error_type == "transient");
     let away = failures.iter().find(|(_, away)| *away);
     match (attempt, passing, away) {
-        (Try::More | Try::Apart, _, Some((failure, _))) if failures.len() == work.len() => {
+        (Try::More, _, Some((failure, _))) if failures.len() == work.len() => {
             // Where some were read the model is there: it fails on the others alone.
             Err(IngestError::Away(failure.error.clone()))
         }

@@ -11,7 +11,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{Claim, is_over};
+use super::{Claim, is_last_try};
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
@@ -193,7 +193,7 @@ impl<'a> Admission<'a> {
     /// # Errors
     /// The same, while another try may go better.
     fn told(&self, error: ApiError) -> Result<String> {
-        match error.is_transient() && !is_over(self.claim, &error) {
+        match error.is_transient() && !is_last_try(self.claim) {
             true => Err(error),
             false => Ok(error.message().chars().take(LONGEST).collect()),
         }

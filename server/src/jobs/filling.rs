@@ -7,9 +7,7 @@ use loupe_engine::{
     embed::EmbedError,
     extract::Dropped,
     filter::Filter,
-    ingest::{
-        CollectionPlan, Failure, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try, root,
-    },
+    ingest::{CollectionPlan, Failure, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, root},
     store::{CollectionSpec, Document, ListQuery, Reach, Selection},
 };
 use loupe_wire::{CollectionResponse, ObjectResponse, Value};
@@ -197,11 +195,7 @@ impl Filling<'_> {
         end: &mut ChunkEnd,
     ) -> Result<Made> {
         let app = self.app;
-        let attempt = match which_try(self.claim) {
-            // What was made a moment ago shows that the models answer: a failure is this object's own.
-            Try::Apart if end.processed.iter().any(|one| one.documents > 0) => Try::Last,
-            attempt => attempt,
-        };
+        let attempt = which_try(self.claim);
         let mut outcomes = self.run(plan, inputs, attempt).await?;
         crate::fail_point!("batch.after_extract");
         documents::hold_back(self.collection, &mut outcomes)?;

@@ -35,8 +35,9 @@ use crate::{
 /// Ends in an error that may pass before work is given up.
 const MAX_TRIES: i64 = 3;
 
-/// The same while something is away that is known to come back, such as a database or a model: four to six minutes.
-const MAX_WAITS: i64 = 8;
+/// Seconds before the second try while something is away that is known to come back, such as a database or a model; the third
+/// waits four times as long. Whoever starts again within a minute costs no batch.
+const AWAY: i64 = 12;
 
 /// The same for what is sent to people: with an hour between most of them, receivers and mail servers have a day to be back.
 const MAX_SENDS: i64 = 34;
@@ -201,7 +202,7 @@ async fn run(app: &App, claim: Claim) {
         return;
     }
     tracing::warn!(%error, task_id = claim.task_id, tries = claim.tries + 1, "work failed");
-    if is_endless(&claim, &error) || (error.is_transient() && !is_over(&claim, &error)) {
+    if is_endless(&claim, &error) || (error.is_transient() && !is_last_try(&claim)) {
         requeue(app, &claim, pause(&claim, &error)).await;
     } else {
         let kind = if error.is_transient() {
@@ -231,41 +232,44 @@ fn is_endless(claim: &Claim, error: &ApiError) -> bool {
 }
 
 /// Microseconds until work that failed is tried again: twice as long after each try, an hour at most. What waits for the same
-/// thing to be back comes at different moments, up to half as long again by chance, and not before it is asked to.
+/// thing to be back comes at different moments, up to half as long again by chance, and not before it is asked to. Where few
+/// tries are left to wait with, they are farther apart.
 fn pause(claim: &Claim, error: &ApiError) -> i64 {
-    let doubled = u32::try_from(claim.tries + 1).unwrap_or(1).min(12);
-    let pause = 2_i64.pow(doubled).min(3600) * 1_000_000;
+    let failed = u32::try_from(claim.tries).unwrap_or(0);
+    let doubled = 2_i64.pow((failed + 1).min(12)).min(3600) * 1_000_000;
     let Some(seconds) = error.comes_back() else {
-        return pause;
+        return doubled;
+    };
+    let pause = match most_tries(claim) == MAX_TRIES && !is_endless(claim, error) {
+        true => AWAY * 4_i64.pow(failed.min(2)) * 1_000_000,
+        false => doubled,
     };
     let asked = i64::try_from(seconds.min(LONGEST_ASKED)).unwrap_or(0) * 1_000_000;
     pause.max(asked) + rand::random_range(0..=pause / 2)
 }
 
-/// Whether an error that may pass ends the work all the same.
-fn is_over(claim: &Claim, error: &ApiError) -> bool {
-    is_last_try(claim) && (error.comes_back().is_none() || claim.tries + 1 >= MAX_WAITS)
-}
-
 /// What becomes of single objects of a chunk that fail in this try.
 fn which_try(claim: &Claim) -> Try {
-    match claim.tries + 1 {
-        MAX_WAITS.. => Try::Last,
-        MAX_TRIES.. => Try::Apart,
-        _ => Try::More,
+    match is_last_try(claim) {
+        true => Try::Last,
+        false => Try::More,
     }
 }
 
-/// Whether a failure of this try ends the work, unless something is waited for.
+/// Whether a failure of this try ends the work.
 fn is_last_try(claim: &Claim) -> bool {
+    claim.tries + 1 >= most_tries(claim)
+}
+
+/// How often work is tried in all.
+fn most_tries(claim: &Claim) -> i64 {
     let sends = [
         alerts::DELIVER,
         batches::callbacks::CALL,
         notifications::letters::LETTER,
     ];
     let sends = sends.contains(&claim.kind.as_str());
-    let most = if sends { MAX_SENDS } else { MAX_TRIES };
-    claim.tries + 1 >= most
+    if sends { MAX_SENDS } else { MAX_TRIES }
 }
 
 async fn perform(app: &App, claim: &Claim) -> Result<()> {

@@ -9,7 +9,7 @@ use loupe_wire::{ObjectResponse, RetrieverTransformConfigOutput, Value};
 
 use super::{
     filling::{Filling, nothing_made},
-    is_over, reading,
+    is_last_try, reading,
 };
 use crate::{
     error::{ApiError, Result},
@@ -135,7 +135,7 @@ impl Filling<'_> {
     /// # Errors
     /// The same, while another try may go better.
     fn failure(&self, error: ApiError) -> Result<Failure> {
-        if error.is_transient() && !is_over(self.claim, &error) {
+        if error.is_transient() && !is_last_try(self.claim) {
             return Err(error);
         }
         let message = error.message();

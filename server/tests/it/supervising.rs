@@ -183,14 +183,13 @@ both! {
     async fn a_model_that_is_away_for_a_while_delays_a_batch(server) {
         let (server, model) = with_model(server, true).await;
         // Each try asks twice.
-        model.fail(503, 10);
+        model.fail(503, 4);
         let (namespace, path) = submitted(&server).await;
         let (batch, pauses) = through(&server, &namespace, &path).await;
         assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(1)), "{batch:#}");
-        assert_eq!((pauses.len(), model.calls.load(Ordering::SeqCst)), (5, 11));
-        // Each is twice the one before, and up to half as long again.
-        for (place, pause) in pauses.iter().enumerate() {
-            let least = 2_i64 << place;
+        assert_eq!((pauses.len(), model.calls.load(Ordering::SeqCst)), (2, 5));
+        // Each is four times the one before, and up to half as long again.
+        for (least, pause) in [12, 48].into_iter().zip(&pauses) {
             assert!((least..=least + least / 2).contains(pause), "{pauses:?}");
         }
         assert_eq!((&batch["retry_count"], &batch["error_summary"]), (&json!(0), &Value::Null));
@@ -199,7 +198,7 @@ both! {
 
     async fn who_waits_for_a_turn_is_told_how_long(server) {
         let (server, model) = with_model(server, true).await;
-        model.fail(503, 10);
+        model.fail(503, 4);
         let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
         let text = json!({"property": "text", "type": "text", "data": "a few words"});
         object(&server, &namespace, &bucket, "t", text).await;
@@ -223,7 +222,7 @@ both! {
 
     async fn a_language_model_that_is_away_delays_a_batch_too(server) {
         let (server, model) = with_model(server, false).await;
-        model.fail(503, 8);
+        model.fail(503, 4);
         let (namespace, bucket, _) = library(&server, "passthrough_extractor", "text").await;
         let collection = json!({"collection_name": "years", "source": {"type": "bucket", "bucket_ids": [bucket]},
             "feature_extractor": {"feature_extractor_name": "text_extractor", "version": "v1",
@@ -233,7 +232,7 @@ both! {
         object(&server, &namespace, &bucket, "t", text).await;
         let path = submit(&server, &namespace, &bucket).await;
         let (batch, pauses) = through(&server, &namespace, &path).await;
-        assert_eq!((&batch["status"], pauses.len()), (&json!("COMPLETED"), 4), "{batch:#}");
+        assert_eq!((&batch["status"], pauses.len()), (&json!("COMPLETED"), 2), "{batch:#}");
         let list = format!("/v1/collections/{}/documents/list", collection["collection_id"].as_str().unwrap());
         let documents = server.call_in(&namespace, "POST", &list, json!({})).await.ok();
         assert_eq!(documents["results"][0]["year"], 1927, "{documents:#}");
@@ -265,7 +264,7 @@ both! {
         model.fail(503, usize::MAX);
         let (namespace, path) = submitted(&server).await;
         let (mut batch, pauses) = through(&server, &namespace, &path).await;
-        assert_eq!((&batch["status"], pauses.len()), (&json!("FAILED"), 7), "{batch:#}");
+        assert_eq!((&batch["status"], pauses.len()), (&json!("FAILED"), 2), "{batch:#}");
         for (retry, hours) in [(1, 1), (2, 2), (3, 4)] {
             assert_eq!(batch["error_summary"], json!({"transient": 1}), "{batch:#}");
             assert_eq!(batch["failure_category"], "infrastructure");
@@ -330,10 +329,17 @@ both! {
         model.fail(503, usize::MAX);
         let (namespace, path) = submitted(&server).await;
         failed_once(&server, &namespace).await;
+        // It is tried on and on.
+        let begin = || {
+            let (place, forget) = (namespace.clone(), "UPDATE tasks SET tries = 0 WHERE namespace_id = $1 AND kind = 'batch_chunk'");
+            server.app.db().write(move |tx| Box::pin(async move { tx.run(forget, args![&place]).await }))
+        };
+        assert_eq!(begin().await.unwrap(), 1);
         // Half a day is nothing yet.
         server.app.clock().advance(12 * HOUR);
         let held = until(&server, &namespace, &path, |batch| batch["status"] == "PROCESSING").await;
         assert_eq!(held["node_death_resubmit_count"], 0);
+        begin().await.unwrap();
         server.app.clock().advance(12 * HOUR + 60);
         let batch = until(&server, &namespace, &path, has_ended).await;
         assert_eq!((&batch["status"], &batch["failure_category"]), (&json!("FAILED"), &json!("timeout")), "{batch:#}");

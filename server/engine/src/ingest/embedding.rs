@@ -33,9 +33,6 @@ impl From<EmbedError> for Failure {
 pub enum Try {
     /// The chunk is tried again as a whole: nothing needs to be found out now.
     More,
-    /// Objects on which the model fails are given up, so that the others are kept. While it answers for none, the chunk is
-    /// tried again.
-    Apart,
     /// No other try comes: whatever fails has failed.
     Last,
 }
@@ -227,8 +224,7 @@ where
             continue;
         }
         failed += 1;
-        let probed = failed >= PROBES || (attempt == Try::Apart && ranges.is_empty());
-        if !refused && !alive && probed {
+        if !refused && !alive && failed >= PROBES {
             return Err(error);
         }
         outputs.push(Err(error.into()));

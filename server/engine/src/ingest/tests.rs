@@ -281,9 +281,11 @@ async fn a_model_that_answers_for_nothing_is_waited_for() {
         let outcomes = run(&Moody::default(), &plan, texts(sent), attempt).await;
         outcomes.map(|outcomes| failures(&outcomes).len()).ok()
     };
-    // Alone, it may be the text or the model; beside one that is read it is the text.
-    assert_eq!(run(&["FAIL"], Try::Apart).await, None);
-    assert_eq!(run(&["good", "FAIL"], Try::Apart).await, Some(1));
+    // It may be the text or the model.
+    assert_eq!(run(&["FAIL"], Try::More).await, None);
+    assert_eq!(run(&["good", "FAIL"], Try::More).await, None);
+    // No other try comes: each text fails by itself.
+    assert_eq!(run(&["good", "FAIL"], Try::Last).await, Some(1));
     assert_eq!(run(&["FAIL"], Try::Last).await, Some(1));
 }
 
@@ -303,17 +305,16 @@ fn what_may_pass_is_worth_another_try_of_the_chunk() {
     let killed = || Some(ExtractError::transient("the worker was killed"));
     let away = || Some(ExtractError::away("nobody answers"));
     let broken = || Some(ExtractError::permanent("the file is broken"));
-    for (errors, more, apart) in [
-        (vec![None, broken()], true, true),
-        (vec![None, killed()], false, true),
-        (vec![killed()], false, true),
-        (vec![None, away()], false, true),
-        (vec![broken(), away()], false, false),
+    for (errors, more) in [
+        (vec![None, broken()], true),
+        (vec![None, killed()], false),
+        (vec![killed()], false),
+        (vec![None, away()], false),
+        (vec![broken(), away()], false),
     ] {
         let work = work(&errors);
         let passes = |attempt| check_passing(&work, attempt).is_ok();
         assert_eq!(passes(Try::More), more, "{errors:?}");
-        assert_eq!(passes(Try::Apart), apart, "{errors:?}");
         assert!(passes(Try::Last), "{errors:?}");
     }
 }
