@@ -1,3 +1,4 @@
+import AxeBuilder from "@axe-core/playwright";
 import { expect, test, type Page } from "@playwright/test";
 import { brotliCompressSync } from "node:zlib";
 import { PASSWORD, origin, serve, signUp, visit } from "../apps.ts";
@@ -112,4 +113,50 @@ test("an app without sign-in has no script, and its pages are left as they are",
   await page.goto(origin(server, "open"));
   expect(await page.evaluate(() => "LoupeAuth" in window)).toBe(false);
   expect((await visit(`${origin(server, "open")}/_auth/me`)).status).toBe(404);
+});
+
+test("a password is looked at, and the seconds of a wait pass; without a script the page tells them", async ({ browser }) => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const refused: string[] = [];
+  page.on("console", (message) => {
+    if (message.text().includes("Content Security Policy")) refused.push(message.text());
+  });
+  await page.goto(`${home}/_auth/sign-in`);
+  const field = page.getByLabel("Password");
+  await field.fill(PASSWORD);
+  await field.press("Tab");
+  await expect(page.getByRole("button", { name: "Show password" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(field).toHaveAttribute("type", "text");
+  await expect(field).toHaveValue(PASSWORD);
+  expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  await page.getByRole("button", { name: "Hide password" }).click();
+  await expect(field).toHaveAttribute("type", "password");
+
+  const error = page.getByRole("alert");
+  const guess = async (on: Page): Promise<void> => {
+    await on.goto(`${home}/_auth/sign-in`);
+    await on.getByLabel("E-mail").fill("nobody@example.com");
+    await on.getByLabel("Password").fill("a lamp in the cove");
+    await on.getByRole("button", { name: "Sign in" }).click();
+    await expect(on.getByRole("alert")).toBeVisible();
+  };
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const still = await plain.newPage();
+  await still.goto(`${home}/_auth/sign-in`);
+  await expect(still.getByLabel("Password")).toBeVisible();
+  await expect(still.locator("button[data-shows]")).toBeHidden();
+
+  for (let tries = 0; tries < 5; tries += 1) await guess(page);
+  await guess(page);
+  await expect(error).toContainText(/Wait \d+ seconds/);
+
+  await guess(still);
+  await expect(still.getByRole("alert")).toContainText(/Wait \d+ seconds/);
+
+  await expect(error).toHaveText("You can try again now.", { timeout: 20_000 });
+  expect(refused).toEqual([]);
+  await plain.close();
+  await context.close();
 });

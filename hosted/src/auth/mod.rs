@@ -9,5 +9,8 @@ pub use passkeys::{Passkey, Passkeys};
 /// `/_auth/sdk.js`.
 pub const SDK: &str = include_str!("sdk.js");
 
+/// `/_auth/form.js`.
+pub const FORM: &str = include_str!("form.js");
+
 /// `/_auth/passkeys.js`.
 pub const PASSKEYS: &str = include_str!("passkeys.js");

@@ -59,6 +59,8 @@ pub struct Page {
     pub text: String,
     /// What went wrong.
     pub error: Option<String>,
+    /// Seconds until another try, where that is what went wrong: a script lets them pass.
+    pub wait: Option<u64>,
     /// Other services to sign in with.
     pub providers: Vec<Provider>,
     /// Where the form goes; without one there is none.
@@ -112,22 +114,39 @@ fn html(style: &Style, page: &Page, nonce: &str) -> String {
         format!(r#"<img class="logo" src="{}" alt="">"#, escape(url))
     });
     let text = paragraph("", &page.text);
-    let error = page.error.as_deref().map_or(String::new(), |error| {
-        format!(
-            r#"<p class="error" role="alert" id="error">{}</p>"#,
-            escape(error)
-        )
-    });
     let script = match &page.passkeys {
         _ if page.done => r#"<script src="/_auth/sdk.js"></script>"#,
         Passkeys::None => "",
         _ => r#"<script src="/_auth/passkeys.js" defer></script>"#,
     };
+    let asks = page.fields.iter().any(|field| field.kind == PASSWORD);
+    let more = if asks || page.wait.is_some() {
+        r#"<script src="/_auth/form.js" defer></script>"#
+    } else {
+        ""
+    };
+    let error = error(page);
     let (providers, form, links) = (providers(page), form(page), links(page));
     let keys = passkeys::html(&page.passkeys, &page.return_to);
     format!(
-        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="data:,"><style nonce="{nonce}">{css}</style>{script}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{keys}{links}</main></body></html>"#
+        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="data:,"><style nonce="{nonce}">{css}</style>{script}{more}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{keys}{links}</main></body></html>"#
     )
+}
+
+/// The kind of a field that only its own person may read.
+const PASSWORD: &str = "password";
+
+/// What went wrong. The seconds that it tells are told to nobody again as they pass.
+fn error(page: &Page) -> String {
+    let Some(error) = page.error.as_deref() else {
+        return String::new();
+    };
+    let mut text = escape(error);
+    if let Some(wait) = page.wait {
+        let passing = format!(r#" <span data-wait aria-live="off">{wait}</span> s"#);
+        text = text.replacen(&format!(" {wait} s"), &passing, 1);
+    }
+    format!(r#"<p class="error" role="alert" id="error">{text}</p>"#)
 }
 
 fn paragraph(class: &str, text: &str) -> String {
@@ -182,9 +201,16 @@ fn field(field: &Field, page: &Page) -> String {
         described.push_str("error");
     }
     let required = if name == "name" { "" } else { " required" };
-    format!(
-        r#"<label for="{name}">{label}</label><input id="{name}" name="{name}" type="{kind}" autocomplete="{fill}" value="{value}" maxlength="254" aria-describedby="{}"{required}>{hint}"#,
+    let input = format!(
+        r#"<label for="{name}">{label}</label><input id="{name}" name="{name}" type="{kind}" autocomplete="{fill}" value="{value}" maxlength="254" aria-describedby="{}"{required}>"#,
         described.trim()
+    );
+    if kind != PASSWORD {
+        return format!("{input}{hint}");
+    }
+    // Hidden until there is a script that shows anything.
+    format!(
+        r#"<div class="secret">{input}<button type="button" class="show" data-shows="{name}" aria-controls="{name}" hidden>Show password</button></div>{hint}"#
     )
 }
 
@@ -231,7 +257,8 @@ main{{width:min(24rem,100%);padding:2rem 1.25rem}}h1{{font-size:1.5rem;line-heig
 .error{{color:{bad};border-left:3px solid;padding-left:.75rem}}.or{{text-align:center;margin:.75rem 0}}label{{display:block;font-weight:600;margin:.75rem 0 .25rem}}small{{display:block;margin-top:.25rem}}\
 input{{width:100%;min-height:44px;padding:.5rem .75rem;border:1px solid {soft};border-radius:8px;background:transparent;color:inherit;font:inherit}}\
 button{{width:100%;min-height:44px;margin-top:1rem;border:0;border-radius:8px;background:{primary};color:{on_primary};font:inherit;font-weight:600;cursor:pointer}}\
-.other{{margin-top:.5rem;background:transparent;color:inherit;border:1px solid {soft}}}:focus-visible{{outline:3px solid {primary};outline-offset:2px}}\
+.other{{margin-top:.5rem;background:transparent;color:inherit;border:1px solid {soft}}}.secret{{position:relative}}\
+.show{{position:absolute;top:-.5rem;right:0;width:auto;min-height:36px;margin:0;padding:0 .25rem;background:none;color:inherit;font-weight:400;text-decoration:underline}}:focus-visible{{outline:3px solid {primary};outline-offset:2px}}\
 .keys{{list-style:none;margin:1rem 0;padding:0}}.keys li{{display:flex;align-items:center;gap:.75rem;padding:.5rem 0;border-top:1px solid {soft}}}.keys div{{flex:1;min-width:0;overflow-wrap:anywhere}}.keys button{{width:auto;margin:0;padding:0 .75rem}}\
 [data-passkey] .error{{margin:1rem 0 0}}.links{{margin-top:1.25rem}}a{{color:inherit}}"
     )
@@ -314,6 +341,7 @@ mod tests {
             title: HOSTILE.into(),
             text: HOSTILE.into(),
             error: Some(HOSTILE.into()),
+            wait: None,
             providers: vec![Provider {
                 id: HOSTILE.into(),
                 label: HOSTILE.into(),
@@ -347,6 +375,26 @@ mod tests {
         assert!(!html.contains("<script"), "{html}");
         assert!(!html.contains("javascript:"), "{html}");
         assert_eq!(html.matches("</style>").count(), 1);
+    }
+
+    #[test]
+    fn seconds_pass_where_the_message_tells_them() {
+        let mut page = Page {
+            error: Some("Too many tries. Wait 2 seconds & try 12 seconds.".into()),
+            wait: Some(2),
+            ..Page::default()
+        };
+        let passing =
+            "Wait <span data-wait aria-live=\"off\">2</span> seconds &amp; try 12 seconds.";
+        let told = html(&Style::default(), &page, "n");
+        assert!(told.contains(passing), "{told}");
+        assert!(told.contains("/_auth/form.js"), "{told}");
+        page.wait = None;
+        let told = html(&Style::default(), &page, "n");
+        assert!(
+            !told.contains("data-wait") && !told.contains("<script"),
+            "{told}"
+        );
     }
 
     #[test]

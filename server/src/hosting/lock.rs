@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 
 use super::{
     Site,
-    auth::{requests, same_origin},
+    auth::{form_script, requests, same_origin},
     is_secure,
 };
 use crate::{
@@ -28,6 +28,9 @@ use crate::{
 
 /// Where the password goes.
 const UNLOCK: &str = "/_auth/unlock";
+
+/// The script of the form, which tells nothing of the app.
+const SCRIPT: &str = "/_auth/form.js";
 
 /// How long a visitor who gave the password need not give it again.
 const SECONDS: i64 = 24 * 3600;
@@ -66,12 +69,16 @@ pub(super) async fn answer(app: &App, site: &Site, hash: &str, request: Request)
             Err(error) => refused(site, error),
         };
     }
+    let get = matches!(*request.method(), Method::GET | Method::HEAD);
+    if get && path == SCRIPT {
+        return form_script(request.headers());
+    }
     let navigates = loupe_hosted::app::files::navigates(request.headers());
-    if navigates && matches!(*request.method(), Method::GET | Method::HEAD) {
+    if navigates && get {
         let uri = request.uri().path_and_query();
         let uri = uri.filter(|uri| uri.path() != UNLOCK);
         let return_to = uri.map_or("/", |uri| uri.as_str());
-        return form(site, StatusCode::UNAUTHORIZED, None, return_to);
+        return form(site, StatusCode::UNAUTHORIZED, Told::default(), return_to);
     }
     let message = "this app has a password: give it on one of its pages first";
     let mut response = ApiError::unauthenticated("password_required", message)
@@ -154,8 +161,11 @@ async fn unlock(app: &App, site: &Site, hash: &str, request: Request) -> Result<
     };
     if !checked.is_right() {
         refused("password_wrong");
-        let error = Some("This is not the password.".to_owned());
-        return Ok(form(site, StatusCode::UNAUTHORIZED, error, &return_to));
+        let told = Told {
+            error: Some("This is not the password.".to_owned()),
+            wait: None,
+        };
+        return Ok(form(site, StatusCode::UNAUTHORIZED, told, &return_to));
     }
     if checked == Checked::Right {
         apps::renew_password(app, (&site.org_id, site.app_id()), hash, tried).await;
@@ -175,7 +185,14 @@ async fn unlock(app: &App, site: &Site, hash: &str, request: Request) -> Result<
     Ok(response)
 }
 
-fn form(site: &Site, status: StatusCode, error: Option<String>, return_to: &str) -> Response {
+/// What went wrong, and the seconds until another try.
+#[derive(Default)]
+struct Told {
+    error: Option<String>,
+    wait: Option<u64>,
+}
+
+fn form(site: &Site, status: StatusCode, told: Told, return_to: &str) -> Response {
     let field = Field {
         name: "password",
         label: "Password",
@@ -187,7 +204,8 @@ fn form(site: &Site, status: StatusCode, error: Option<String>, return_to: &str)
     let page = Page {
         title: "Password".into(),
         text: "Whoever runs this app gives you its password.".into(),
-        error,
+        error: told.error,
+        wait: told.wait,
         action: Some(UNLOCK),
         fields: vec![field],
         button: "Open",
@@ -201,7 +219,11 @@ fn form(site: &Site, status: StatusCode, error: Option<String>, return_to: &str)
 fn refused(site: &Site, error: ApiError) -> Response {
     let (wait, message) = (error.wait(), error.message());
     let status = error.into_response().status();
-    let mut response = form(site, status, Some(message), "/");
+    let told = Told {
+        error: Some(message),
+        wait,
+    };
+    let mut response = form(site, status, told, "/");
     if let Some(seconds) = wait {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, seconds.into());

@@ -58,6 +58,11 @@ both! {
             Server::send(server.request("GET", &format!("/v1/public/apps/vault/{path}"))).await.error(401, "AuthenticationError");
         }
 
+        // The script of the form is no part of the app.
+        assert!(html.contains(r#"<script src="/_auth/form.js" defer>"#), "{html}");
+        let script = Server::send(at(&server, "vault", "GET", "/_auth/form.js")).await;
+        assert_eq!((script.status, script.headers["content-type"].to_str().unwrap()), (200, "application/javascript; charset=utf-8"));
+
         // The form of another site opens nothing, nor does a wrong password.
         let elsewhere = at(&server, "vault", "POST", "/_auth/unlock").header("origin", "https://evil.example").header("content-type", "application/x-www-form-urlencoded").body("password=x");
         assert_eq!(Server::send(elsewhere).await.status, 403);
@@ -110,7 +115,9 @@ both! {
             }
             assert_eq!(answer.status, 401);
         }
-        assert!(slowed.unwrap().headers.contains_key("retry-after"));
+        let slowed = slowed.unwrap();
+        let passing = format!("<span data-wait aria-live=\"off\">{}</span> s", slowed.headers["retry-after"].to_str().unwrap());
+        assert!(slowed.body.as_str().unwrap().contains(&passing), "{:#}", slowed.body);
         server.app.clock().advance(3600);
         assert_eq!(visitor.post("/_auth/unlock", &[("password", GIVEN)]).await.status, 303);
     }

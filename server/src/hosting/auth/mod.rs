@@ -26,7 +26,7 @@ use axum::{
 };
 use loupe_hosted::{
     app::files,
-    auth::{PASSKEYS, Page, SDK, render},
+    auth::{FORM, PASSKEYS, Page, SDK, render},
 };
 use sha2::{Digest, Sha256};
 
@@ -95,6 +95,7 @@ pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Resp
     let get = matches!(parts.method, Method::GET | Method::HEAD);
     match path {
         "/sdk.js" if get => return script(&parts.headers, SDK),
+        "/form.js" if get => return form_script(&parts.headers),
         "/passkeys.js" if get => return script(&parts.headers, PASSKEYS),
         _ => {}
     }
@@ -255,6 +256,11 @@ pub fn same_origin(headers: &HeaderMap, uri: &Uri) -> Result<()> {
     ))
 }
 
+/// The script of the forms.
+pub(super) fn form_script(headers: &HeaderMap) -> Response {
+    script(headers, FORM)
+}
+
 fn script(headers: &HeaderMap, text: &'static str) -> Response {
     let tag = format!(
         "\"{}\"",
@@ -306,6 +312,7 @@ fn refused(site: &Site, path: &str, error: ApiError) -> Response {
     let page = Page {
         title: "That did not work".into(),
         error: Some(message),
+        wait,
         links: vec![
             ("/_auth/sign-in".into(), "Sign in"),
             ("/".into(), "To the app"),
