@@ -1,21 +1,23 @@
 //! What is not `/v1`: health for balancers, the description of the API, the console and its files, the public pages.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
-    io::Read,
     sync::{Arc, LazyLock},
 };
 
 use axum::{
     Router,
+    body::Bytes,
     extract::{Path, State},
     http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
-use flate2::read::GzDecoder;
-use rust_embed::{EmbeddedFile, RustEmbed};
-use tower_http::compression::CompressionLayer;
+use rust_embed::RustEmbed;
+use tower_http::compression::{
+    CompressionLayer, DefaultPredicate, Predicate, predicate::NotForContentType,
+};
 
 use crate::{
     app::App,
@@ -24,10 +26,15 @@ use crate::{
     v1::public::PageHost,
 };
 
-/// What `cargo xtask web` built. Debug builds read it from disk. WebAssembly is carried packed only: a megabyte less.
+/// What `cargo xtask web` built. Debug builds read it from disk. What gets smaller with brotli is carried so and not otherwise:
+/// three megabytes less.
 #[derive(RustEmbed)]
 #[folder = "../dist/web"]
 #[exclude = "*.wasm"]
+#[exclude = "*.js"]
+#[exclude = "*.css"]
+#[exclude = "*.html"]
+#[exclude = "*.svg"]
 #[allow_missing = true]
 struct Files;
 
@@ -55,19 +62,24 @@ pub fn router(app: &App) -> Router<App> {
         .merge(crate::docs::router(app))
         .merge(pages.with_state(()))
         .layer(CompressionLayer::new());
+    // Fonts are small already.
+    let worth_it = DefaultPredicate::new().and(NotForContentType::new("font/"));
+    let files = Router::new()
+        .route("/assets/{*name}", get(file))
+        .route("/embed.js", get(embed))
+        .route("/console/", get(console))
+        .route("/console/{*path}", get(console_path))
+        .layer(CompressionLayer::new().compress_when(worth_it));
     Router::new()
         .route("/", get(|| async { Redirect::temporary("/console/") }))
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(crate::metrics::metrics))
-        .route("/assets/{*name}", get(file))
-        .route("/embed.js", get(embed))
         .route(
             "/console",
             get(|| async { Redirect::permanent("/console/") }),
         )
-        .route("/console/", get(console))
-        .route("/console/{*path}", get(console_path))
+        .merge(files)
         .merge(texts)
         .fallback(unknown)
 }
@@ -92,11 +104,10 @@ pub async fn unknown(uri: Uri) -> ApiError {
 
 /// A built file. Names carry the hash of the content, so they are kept for good; a missing one is a 404.
 async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
-    match encoded(&name, &headers) {
-        Some((file, encoding)) => serve(
+    match carried(&name, &headers).await {
+        Some(carried) => serve(
             &name,
-            file,
-            encoding,
+            carried,
             HeaderValue::from_static("public, max-age=31536000, immutable"),
         ),
         None => ApiError::not_found("file", &name).into_response(),
@@ -107,11 +118,11 @@ async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
 /// after an hour.
 async fn embed(headers: HeaderMap) -> Response {
     let name = MANIFEST.get("embed.js").cloned().unwrap_or_default();
-    let Some((file, encoding)) = encoded(&name, &headers) else {
+    let Some(carried) = carried(&name, &headers).await else {
         return ApiError::not_found("file", "embed.js").into_response();
     };
     let kept = HeaderValue::from_static("public, max-age=3600");
-    let mut response = serve("embed.js", file, encoding, kept);
+    let mut response = serve("embed.js", carried, kept);
     response.headers_mut().insert(
         "cross-origin-resource-policy",
         HeaderValue::from_static("cross-origin"),
@@ -138,16 +149,12 @@ async fn console_path(
 
 /// Every address of the console answers its one page; the page finds its way by the address.
 async fn console(State(app): State<App>, headers: HeaderMap) -> Response {
-    let Some((file, encoding)) = encoded("index.html", &headers) else {
+    let Some(carried) = carried("index.html", &headers).await else {
         let text = "The console was not built: run `cargo xtask web`, then build the server again.";
         return (StatusCode::NOT_FOUND, text).into_response();
     };
-    let mut response = serve(
-        "index.html",
-        file,
-        encoding,
-        HeaderValue::from_static("no-cache"),
-    );
+    let fresh = HeaderValue::from_static("no-cache");
+    let mut response = serve("index.html", carried, fresh);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, console_policy(&app));
     headers.insert(
@@ -169,42 +176,40 @@ fn console_policy(app: &App) -> HeaderValue {
     policy.parse().unwrap_or(own)
 }
 
-/// The smallest stored form that the caller takes.
-fn encoded(name: &str, headers: &HeaderMap) -> Option<(EmbeddedFile, Option<&'static str>)> {
-    let accepted = headers
-        .get(header::ACCEPT_ENCODING)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    for (encoding, ending) in [("br", "br"), ("gzip", "gz")] {
-        if accepted
-            .split(',')
-            .any(|one| one.trim().split(';').next() == Some(encoding))
-            && let Some(file) = Files::get(&format!("{name}.{ending}"))
-        {
-            return Some((file, Some(encoding)));
-        }
+/// The bytes of a file, and how they are packed.
+type Carried = (Bytes, Option<&'static str>);
+
+/// A built file for this caller. Who does not take brotli, such as a browser without TLS, gets it unpacked, and these routes'
+/// layer packs it in a way that the caller takes.
+async fn carried(name: &str, headers: &HeaderMap) -> Option<Carried> {
+    let Some(packed) = Files::get(&format!("{name}.br")) else {
+        return Files::get(name).map(|file| (bytes(file.data), None));
+    };
+    let packed = bytes(packed.data);
+    let accepted = headers.get(header::ACCEPT_ENCODING);
+    let accepted = accepted.and_then(|value| value.to_str().ok());
+    let mut ways = accepted.unwrap_or_default().split(',');
+    if ways.any(|one| one.trim().split(';').next() == Some("br")) {
+        return Some((packed, Some("br")));
     }
-    let plain = Files::get(name).or_else(|| unpacked(Files::get(&format!("{name}.gz"))?));
-    plain.map(|file| (file, None))
+    let plain = tokio::task::spawn_blocking(move || unpacked(&packed)).await;
+    Some((plain.ok()??, None))
 }
 
-/// A file that is carried packed only, for the rare caller that takes no packed one.
-fn unpacked(packed: EmbeddedFile) -> Option<EmbeddedFile> {
-    let mut data = Vec::new();
-    let mut reader = GzDecoder::new(packed.data.as_ref());
-    reader.read_to_end(&mut data).ok()?;
-    Some(EmbeddedFile {
-        data: data.into(),
-        ..packed
-    })
+fn bytes(data: Cow<'static, [u8]>) -> Bytes {
+    match data {
+        Cow::Borrowed(data) => Bytes::from_static(data),
+        Cow::Owned(data) => data.into(),
+    }
 }
 
-fn serve(
-    name: &str,
-    file: EmbeddedFile,
-    encoding: Option<&'static str>,
-    cache: HeaderValue,
-) -> Response {
+fn unpacked(packed: &[u8]) -> Option<Bytes> {
+    let mut plain = Vec::new();
+    brotli::BrotliDecompress(&mut &*packed, &mut plain).ok()?;
+    Some(plain.into())
+}
+
+fn serve(name: &str, (file, encoding): Carried, cache: HeaderValue) -> Response {
     let kind = mime_guess::from_path(name).first_or_octet_stream();
     let kind = if kind.type_() == "text" {
         format!("{kind}; charset=utf-8")
@@ -221,7 +226,7 @@ fn serve(
             ),
         ],
         [(header::CONTENT_TYPE, kind)],
-        file.data.into_owned(),
+        file,
     )
         .into_response();
     if let Some(encoding) = encoding {

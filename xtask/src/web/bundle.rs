@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -117,20 +116,16 @@ impl Bundle {
         let done = Path::new(logical)
             .extension()
             .is_some_and(|e| COMPRESSED.iter().any(|c| e == *c));
-        if self.mode == Mode::Dev {
-            // The server carries WebAssembly packed only.
-            if logical.ends_with(".wasm") {
-                fs::write(twin(&path, "gz"), gzip(bytes, flate2::Compression::fast())?)?;
-            }
-            return Ok(());
-        }
         if done {
             return Ok(());
         }
-        let small = brotli(bytes)?;
-        self.sizes.insert(logical.to_owned(), small.len());
+        // The server carries these packed only.
+        let small = brotli(bytes, if self.mode == Mode::Dev { 1 } else { 11 })?;
         fs::write(twin(&path, "br"), &small)?;
-        fs::write(twin(&path, "gz"), gzip(bytes, flate2::Compression::best())?)?;
+        if self.mode == Mode::Dev {
+            return Ok(());
+        }
+        self.sizes.insert(logical.to_owned(), small.len());
         let budget = BUDGETS
             .iter()
             .find(|(name, _)| logical.ends_with(name))
@@ -175,10 +170,10 @@ fn twin(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
+fn brotli(bytes: &[u8], quality: i32) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let params = brotli::enc::BrotliEncoderParams {
-        quality: 11,
+        quality,
         lgwin: 22,
         lgblock: 21,
         size_hint: bytes.len(),
@@ -187,12 +182,6 @@ fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
     brotli::BrotliCompress(&mut &bytes[..], &mut out, &params)
         .context("compressing with brotli")?;
     Ok(out)
-}
-
-fn gzip(bytes: &[u8], level: flate2::Compression) -> Result<Vec<u8>> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
-    encoder.write_all(bytes)?;
-    encoder.finish().context("compressing with gzip")
 }
 
 fn kb(bytes: usize) -> f64 {
