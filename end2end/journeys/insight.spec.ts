@@ -84,6 +84,17 @@ test("documents are gathered, drawn, named and made into a taxonomy that finds w
   await picture(page, "taxonomy");
   await phone(page);
 
+  // Applied to its own nodes, which no other journey reads.
+  await page.getByRole("button", { name: "Apply", exact: true }).click();
+  const apply = page.getByRole("dialog", { name: "Apply the taxonomy" });
+  const own = await apply.getByLabel("Documents of").locator("option", { hasText: "subjects" }).first().getAttribute("value");
+  await apply.getByLabel("Documents of").selectOption(own);
+  await accessible(page);
+  await apply.getByRole("button", { name: "Apply", exact: true }).click();
+  await expect(page.getByText(/documents found their node/)).toBeVisible({ timeout: 120_000 });
+  await page.getByRole("button", { name: /^Stop for/ }).click();
+  await expect(page.getByRole("button", { name: /^Stop for/ })).toHaveCount(0);
+
   await page.getByRole("button", { name: "Clone", exact: true }).click();
   const clone = page.getByRole("dialog", { name: "Clone the taxonomy" });
   await clone.getByLabel("Name of the clone").fill("subjects-next");
@@ -102,6 +113,13 @@ test("documents are gathered, drawn, named and made into a taxonomy that finds w
   await accessible(page);
   await picture(page, "taxonomy-form");
   await phone(page);
+  await write.getByLabel("Its nodes are", { exact: true }).selectOption("levels");
+  await expect(write.getByLabel("Its nodes are the documents of")).toHaveCount(0);
+  await write.getByRole("button", { name: "Add a node" }).click();
+  await expect(write.getByLabel("Below", { exact: true })).toHaveCount(2);
+  await accessible(page);
+  await write.getByLabel("Its nodes are", { exact: true }).selectOption("path");
+  await expect(write.getByLabel("Field that tells the place")).toBeVisible();
   await write.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Remove subjects-next" }).click();
   await page.getByRole("dialog", { name: "Remove subjects-next?" }).getByRole("button", { name: "Remove" }).click();

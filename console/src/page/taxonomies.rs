@@ -7,12 +7,13 @@ use crate::{
     api::{Answer, Api},
     load::{Load, navigator},
     part::{schema::Form, *},
-    record::Record,
+    record::{Record, items},
     route::{namespace, param},
     session::use_session,
     text,
 };
 
+mod applying;
 pub mod one;
 
 const COLUMNS: &[Column] = &[
@@ -35,6 +36,9 @@ const FORM: &str = "taxonomies/form";
 
 const LIST: &str = "/v1/taxonomies";
 
+/// Members of the form that every kind has.
+const SHARED: &[&str] = &["retriever_id", "input_mappings"];
+
 fn path_of(one: &Record) -> String {
     format!("{LIST}/{}", text::escape(&one.text("taxonomy_id")))
 }
@@ -53,8 +57,7 @@ pub fn taxonomies() -> AnyView {
     provide_context(rows);
     let (create, go) = (RwSignal::new(false), navigator());
     let api = move || session.api_in(ns.get_untracked());
-    let fresh =
-        || json!({"config": {"input_mappings": [{"source_type": "payload"}], "fields": [{}]}});
+    let fresh = || json!({"config": {"kind": "flat", "input_mappings": [{"source_type": "payload"}], "hierarchical_nodes": [{}], "fields": [{}]}});
     let made = move |made: Record| {
         let ns = ns.get_untracked();
         go(&format!("/ns/{ns}/taxonomies/{}", made.text("taxonomy_id")));
@@ -74,24 +77,46 @@ pub fn taxonomies() -> AnyView {
 /// What the form chooses from.
 fn offered(api: Api, form: Form) -> Answer {
     Box::pin(async move {
-        let all = choices(api, &["collections", "retrievers"]).await?;
+        let all = choices(api, &["collections", "retrievers", "clusters"]).await?;
         form.choices.set(all);
         Ok(Record::default())
     })
 }
 
-/// The body as the server takes it: the fields belong to the collection of the nodes.
+/// The body as the server takes it: what other kinds ask for stays here, and the fields belong to the collection of the nodes.
 fn sent(mut body: Value) -> Value {
     let config = &mut body["config"];
-    let fields = config.as_object_mut().and_then(|all| all.remove("fields"));
-    let mut fields = fields.unwrap_or_default();
-    if let Some(all) = fields.as_array_mut() {
-        all.retain(|one| one.get("field_path").is_some());
+    let kind = Record(config.clone()).text("kind");
+    let own: &[&str] = match kind.as_str() {
+        "levels" => &["hierarchical_nodes"],
+        "path" => &["path_field", "path_separator"],
+        "schema" => &["inference_collections"],
+        "clusters" => &["cluster_ids"],
+        _ => &["source_collection", "top_k"],
+    };
+    let strategy = match kind.as_str() {
+        "schema" => Some("schema"),
+        "clusters" => Some("cluster"),
+        _ => None,
+    };
+    let fields = config["fields"].take();
+    if let Some(members) = config.as_object_mut() {
+        let own = |name: &str| own.contains(&name) || SHARED.contains(&name);
+        members.retain(|name, _| own(name));
     }
-    if fields.as_array().is_some_and(|all| !all.is_empty()) {
-        config["source_collection"]["enrichment_fields"] = fields;
+    if let Some(strategy) = strategy {
+        config["inference_strategy"] = strategy.into();
     }
-    config["taxonomy_type"] = "flat".into();
+    let is_flat = matches!(kind.as_str(), "" | "flat");
+    let named = items(&fields).into_iter().map(|one| one.0);
+    let named: Vec<Value> = named
+        .filter(|one| one.get("field_path").is_some())
+        .collect();
+    if is_flat && !named.is_empty() {
+        config["source_collection"]["enrichment_fields"] = named.into();
+    }
+    let kind = if is_flat { "flat" } else { "hierarchical" };
+    config["taxonomy_type"] = kind.into();
     body
 }
 
@@ -117,7 +142,7 @@ fn row(one: Record) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use loupe_wire::CreateTaxonomyRequest;
+    use loupe_wire::{CreateTaxonomyRequest, TaxonomyConfig};
 
     use super::*;
 
@@ -138,5 +163,33 @@ mod tests {
                 .get("enrichment_fields")
                 .is_none()
         );
+    }
+
+    #[test]
+    fn every_kind_sends_what_is_its_own() {
+        let all = json!({"source_collection": {"collection_id": "c"}, "fields": [{"field_path": "label"}], "top_k": 2, "retriever_id": "ret_1",
+            "input_mappings": [{"input_key": "q", "source_type": "payload", "path": "a"}], "path_field": "place", "cluster_ids": ["clu_1"],
+            "inference_collections": ["col_1"], "hierarchical_nodes": [{"collection_id": "col_1"}]});
+        for (kind, own) in [
+            ("flat", "source_collection"),
+            ("levels", "hierarchical_nodes"),
+            ("path", "path_field"),
+            ("schema", "inference_collections"),
+            ("clusters", "cluster_ids"),
+        ] {
+            let mut config = all.clone();
+            config["kind"] = kind.into();
+            let body = sent(json!({"taxonomy_name": "t", "config": config}));
+            let sent = &body["config"];
+            assert!(sent[own].is_array() || sent[own].is_object() || sent[own].is_string());
+            let others = ["source_collection", "hierarchical_nodes", "path_field"];
+            let mut others = others.into_iter().filter(|other| *other != own);
+            assert!(others.all(|other| sent.get(other).is_none()), "{sent}");
+            let inferred = sent.get("inference_strategy").is_some();
+            assert_eq!(inferred, matches!(kind, "schema" | "clusters"));
+            let made: CreateTaxonomyRequest = serde_json::from_value(body).expect("a taxonomy");
+            let is_flat = matches!(made.config, TaxonomyConfig::Flat(_));
+            assert_eq!(is_flat, kind == "flat");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Taxonomies: nodes found by retrievers, what documents take over, at once, by a task, as they come, and in searches.
 
+mod failing;
 mod figures;
 mod promoting;
 mod styles;

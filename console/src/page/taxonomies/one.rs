@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::path_of;
+use super::{applying, path_of};
 use crate::{
     api::{Answer, Api},
     load::{Change, Load, Query, navigator},
@@ -43,7 +43,9 @@ pub fn taxonomy() -> AnyView {
     });
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/taxonomies", ns.get_untracked())));
-    let (cloning, form) = (RwSignal::new(false), Form::plain("clone"));
+    let rows = Rows::new(load);
+    let (apply, cloning) = (RwSignal::new(false), RwSignal::new(false));
+    let form = Form::plain("clone");
     let start = move || {
         let names = load.good().map(|one| one.record("names"));
         form.choices.set(names.unwrap_or_default());
@@ -59,12 +61,15 @@ pub fn taxonomy() -> AnyView {
     };
     view! {
         <Head title text="Where documents belong, and what they take over from there.">
+            <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| apply.set(true)>"Apply"</button>
             <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| cloning.set(true)>"Clone"</button>
             <Remove what="taxonomy" name=title loses="Its versions go with it, and collections apply it no more." api path done=removed/>
         </Head>
         <Fill open=cloning title="Clone the taxonomy".to_owned() label="Clone" form schema="taxonomies/clone" start=Callback::new(move |()| start())
             send=Callback::new(send) done=Callback::new(cloned)/>
-        {loaded(load, waiting(8), move |one| view! { {facts(&one, version)}<div class="halves">{tree(&one)}{trial(api, &one)}</div> }.into_any())}
+        {refusal(rows.change)}
+        {applying::dialog(apply, load, api)}
+        {loaded(load, waiting(8), move |one| view! { {facts(&one, version, applying::applied(rows, api, &one))}<div class="halves">{tree(&one)}{trial(api, &one)}</div> }.into_any())}
     }
     .into_any()
 }
@@ -88,6 +93,16 @@ fn whole(api: Api, path: String, all: String) -> Answer {
             let documents = api.post(&path, &json!({})).await?;
             one.0["nodes"] = documents.list("results").iter().map(node).collect();
         }
+        let held = api
+            .post("/v1/collections/list?limit=100", &json!({}))
+            .await?;
+        let id = one.text("taxonomy_id");
+        let applies = |held: &Record| {
+            let all = held.list("taxonomy_applications");
+            all.iter().any(|one| one.text("taxonomy_id") == id)
+        };
+        let applied = held.list("results").into_iter().filter(applies);
+        one.0["applied"] = applied.map(|held| held.0).collect();
         one.0["versions"] = versions.record("results").0;
         one.0["names"] = names.0;
         Ok(one)
@@ -106,16 +121,18 @@ fn named(one: &Record, of: &str, id: &str) -> String {
     found.map_or_else(|| id.to_owned(), |one| one.text("name"))
 }
 
-fn facts(one: &Record, version: Query) -> AnyView {
+fn facts(one: &Record, version: Query, applied: Option<AnyView>) -> AnyView {
     let config = one.record("config");
     let inputs = config.list("input_mappings").into_iter().map(|input| {
         let from = input.first(&["path", "override"]);
         format!("{} from {from}", input.text("input_key"))
     });
-    let fields = config
-        .record("source_collection")
-        .list("enrichment_fields")
+    // Each level of a hierarchy has its own.
+    let mut from = config.list("hierarchical_nodes");
+    from.push(config.record("source_collection"));
+    let fields = from
         .into_iter()
+        .flat_map(|one| one.list("enrichment_fields"))
         .map(|field| match field.opt("target_field") {
             Some(target) => format!("{} as {target}", field.text("field_path")),
             None => field.text("field_path"),
@@ -149,7 +166,11 @@ fn facts(one: &Record, version: Query) -> AnyView {
     if !inputs.is_empty() {
         lines.push(fact("Asked with".to_owned(), inputs.join(", ").into_any()));
     }
+    if let Some(field) = config.opt("path_field") {
+        lines.push(fact("Places are told by".to_owned(), field.into_any()));
+    }
     lines.push(fact("Documents take over".to_owned(), fields.into_any()));
+    lines.extend(applied);
     view! { <dl class="facts card">{lines}</dl> }.into_any()
 }
 
