@@ -176,6 +176,11 @@ impl Api {
         self.call(Method::DELETE, path, None)
     }
 
+    /// Deletes what the body names.
+    pub fn delete_all(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::DELETE, path, Some(json(body)))
+    }
+
     fn call(&self, method: Method, path: &str, body: Option<Sent>) -> Answer {
         let (api, path) = (self.clone(), path.to_owned());
         Box::pin(async move {

@@ -196,7 +196,7 @@ impl Query {
             map.remove(name);
             // Another list is another place: its pages start anew.
             let stale: &[&str] = match name {
-                "offset" | "from" | "document" => &[],
+                "offset" | "from" | "document" | "columns" => &[],
                 "log" => &["outcome", "from"],
                 "outcome" => &["from"],
                 _ => &["offset"],

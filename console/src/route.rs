@@ -50,8 +50,6 @@ piece!(data, DATA:
     "ns/:ns/batches" => batches::batches,
     "ns/:ns/batches/:bucket/:batch" => batch::batch,
     "tasks" => tasks::tasks,
-    "connections" => connections::connections,
-    "secrets" => secrets::secrets,
     "ns/:ns/configuration" => manifest::manifest,
 );
 
@@ -91,6 +89,8 @@ piece!(organization, ORGANIZATION:
     "users" => users::users,
     "keys" => keys::keys,
     "audit" => audit::audit,
+    "connections" => connections::connections,
+    "secrets" => secrets::secrets,
 );
 
 piece!(design, DESIGN:

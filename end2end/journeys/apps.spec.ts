@@ -1,7 +1,7 @@
 import { expect } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { PASSWORD, linkTo, origin, type Owner, visit } from "../apps.ts";
-import { accessible, key, log, noSideways, open, phone, picture, signIn, steady, test, url, watch } from "./help.ts";
+import { accessible, add, key, log, noSideways, open, phone, picture, signIn, steady, test, url, watch } from "./help.ts";
 
 const server = (): Owner => ({ url: url(), key: key(), log: log() });
 
@@ -108,7 +108,7 @@ test("an app is made, the starter is deployed, and a stranger signs up and searc
   await accessible(page);
   await page.getByRole("button", { name: "Change", exact: true }).click();
   const change = page.getByRole("dialog", { name: "Sign-in and API" });
-  await change.getByRole("button", { name: "Add a rule" }).click();
+  await add(change, "Add a rule");
   await change.getByLabel("Path").fill("/retrievers/*/execute");
   await change.getByLabel("Visitors may list each other").selectOption("off");
   await accessible(page);

@@ -1,5 +1,5 @@
 import { expect, type Page } from "@playwright/test";
-import { accessible, inDemo, open, phone, picture, send, steady, test, watch } from "./help.ts";
+import { accessible, add, inDemo, open, phone, picture, send, steady, test, watch } from "./help.ts";
 
 interface Hit {
   document_id: string;
@@ -26,7 +26,7 @@ test("retrievers are measured with a dataset, their searches are looked into, an
   await page.getByRole("button", { name: "Write a dataset" }).first().click();
   const form = page.getByRole("dialog", { name: "Write a dataset" });
   await form.getByLabel("Name", { exact: true }).fill("what children ask");
-  await form.getByRole("button", { name: "Add a query" }).click();
+  await add(form, "Add a query");
   for (const [at, question] of questions.entries()) {
     const query = form.getByRole("group", { name: `query ${at + 1}` });
     await query.getByLabel("Inputs").fill(JSON.stringify({ query: question }));

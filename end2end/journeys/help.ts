@@ -72,6 +72,12 @@ export async function inDemo(page: Page, name: string): Promise<string> {
   return /\/ns\/([^/]+)\//.exec(page.url())?.[1] ?? "";
 }
 
+/** Adds one to a list of a form. Its first field is where the person is led: until then, what is typed could still go there. */
+export async function add(form: Locator, name: string): Promise<void> {
+  await form.getByRole("button", { name }).click();
+  await expect(form.locator(":is(input, select, textarea):focus")).toBeVisible();
+}
+
 /** A call of the API that has to work, and its answer. */
 export async function send(page: Page, method: string, path: string, data?: unknown, namespace?: string): Promise<Record<string, unknown>> {
   const headers = { Authorization: `Bearer ${key()}`, ...(namespace ? { "X-Namespace": namespace } : {}) };

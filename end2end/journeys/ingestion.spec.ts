@@ -122,6 +122,7 @@ test("what a batch could not read is found, tried again, and seen object by obje
   await main.getByRole("button", { name: "Diagnose" }).click();
   const diagnosis = page.getByRole("dialog", { name: "Diagnosis" });
   await expect(diagnosis).toContainText("1 object failed");
+  await expect(diagnosis.getByRole("region", { name: "Objects by tier" }).locator("tbody tr")).toHaveCount(1);
   await accessible(page);
   await page.keyboard.press("Escape");
   await main.getByRole("button", { name: "Retry what failed" }).click();
@@ -168,6 +169,10 @@ test("what a batch could not read is found, tried again, and seen object by obje
   await made.click();
   await expect(page.getByRole("heading", { level: 1, name: "gallery-pictures" })).toBeVisible();
   await expect(main.locator("tbody tr")).toHaveCount(1);
+  await main.getByRole("button", { name: "Reconcile" }).click();
+  await expect(page.getByRole("dialog", { name: "Objects and documents" })).toContainText("Every object was made into documents.");
+  await accessible(page);
+  await page.keyboard.press("Escape");
 
   // Collections and buckets lead to one another.
   const parts = page.getByRole("navigation", { name: "Parts of the collection" });
@@ -251,6 +256,63 @@ test("a collection reads another, and their documents lead to one another, are c
   await question.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(panel).toBeHidden();
   await expect(page.getByText("The document is being deleted")).toBeVisible();
+
+  // Columns are chosen, and stay in the address.
+  await expect(main.locator("tbody tr")).toHaveCount(1);
+  await main.getByRole("button", { name: "Columns" }).click();
+  const columns = page.getByRole("dialog", { name: "Columns" });
+  await columns.getByRole("checkbox", { name: "Vectors", exact: true }).uncheck();
+  await columns.getByRole("checkbox", { name: "text", exact: true }).check();
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await page.reload();
+  await expect(main.getByRole("columnheader", { name: "text", exact: true })).toBeVisible();
+  await expect(main.getByRole("columnheader", { name: "Vectors", exact: true })).toHaveCount(0);
+
+  // Documents are picked, and deleted together.
+  await expect(main.getByText("None selected")).toBeVisible();
+  await main.getByRole("checkbox", { name: /^Select / }).check();
+  await expect(main.getByText("1 document selected")).toBeVisible();
+  await expect(main.getByRole("checkbox", { name: "All of this page" })).toBeChecked();
+  await phone(page);
+  await main.getByRole("button", { name: "Delete selected" }).click();
+  const together = page.getByRole("dialog", { name: "Delete 1 document?" });
+  await accessible(page);
+  await together.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(page.getByText("Deleted 1 document")).toBeVisible();
+  await expect(main.getByRole("heading", { name: "No document yet" })).toBeVisible();
+  await send(page, "POST", `/v1/buckets/${bucket}/objects`, { note: "Snow becomes ice.", topic: "ice" }, namespace);
+  await main.getByRole("button", { name: "Reconcile" }).click();
+  const missing = page.getByRole("dialog", { name: "Objects and documents" });
+  await expect(missing.getByRole("region", { name: "Objects that no document was made of" }).locator("tbody tr")).toHaveCount(1);
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await main.getByRole("button", { name: "Process", exact: true }).click();
+  const anew = page.getByRole("dialog", { name: "Process all that it is made from?" });
+  await anew.getByLabel("What is unchanged").selectOption({ label: "is made again" });
+  await accessible(page);
+  await anew.getByRole("button", { name: "Process", exact: true }).click();
+  await expect(page.getByText("3 objects are queued")).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "Batches" })).toBeVisible();
+
+  // A bucket gets a key, and is split into batches of one object each.
+  await page.goto(`${url()}/console/ns/${namespace}/buckets/${bucket}`);
+  await main.getByRole("button", { name: "Settings" }).click();
+  const settings = page.getByRole("dialog", { name: "Settings of the bucket" });
+  await settings.getByRole("checkbox", { name: "note (string)" }).check();
+  await settings.getByLabel("Takes").selectOption("upsert");
+  await accessible(page);
+  await settings.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("The bucket is changed")).toBeVisible();
+  const keyed = await send(page, "GET", `/v1/buckets/${bucket}`, undefined, namespace);
+  expect(keyed.unique_key).toEqual({ fields: ["note"], default_policy: "upsert" });
+  await main.getByRole("button", { name: "Split into batches" }).click();
+  const split = page.getByRole("dialog", { name: "Split the bucket into batches" });
+  await split.getByLabel("Objects in a batch").fill("1");
+  await accessible(page);
+  await split.getByRole("button", { name: "Submit" }).click();
+  await expect(page.getByText("3 objects in 3 batches")).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "Batches" })).toBeVisible();
   expect(faults).toEqual([]);
-  await send(page, "DELETE", `/v1/namespaces/${namespace}`);
+  await send(page, "DELETE", `/v1/namespaces/${namespace}?force=true`);
 });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "@playwright/test";
-import { accessible, fetched, inDemo, key, open, phone, picture, send, signIn, steady, test, url, watch } from "./help.ts";
+import { accessible, add, fetched, inDemo, key, open, phone, picture, send, signIn, steady, test, url, watch } from "./help.ts";
 
 /** Something that the server may ask, outside of it: answers with the status that is set, and keeps what came. */
 interface Outside {
@@ -216,7 +216,7 @@ test("a webhook is made, shows its secret once, delivers, fails, replays and is 
 
     // A receiver that is added later has a secret, too, which is told as once.
     await row.getByRole("button", { name: "Change shop" }).click();
-    await change.getByRole("button", { name: "Add a channel" }).click();
+    await add(change, "Add a channel");
     await change.getByRole("group", { name: "channel 2" }).getByLabel("Address").fill(`${receiver.url}/second`);
     await change.getByRole("button", { name: "Save" }).click();
     await expect(secret.locator("code")).toContainText(/^whsec_/);

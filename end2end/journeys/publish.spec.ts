@@ -1,5 +1,5 @@
 import { expect, type Page } from "@playwright/test";
-import { accessible, inDemo, phone, picture, send, test, url, watch } from "./help.ts";
+import { accessible, add, inDemo, phone, picture, send, test, url, watch } from "./help.ts";
 
 type Members = Record<string, unknown>;
 
@@ -37,7 +37,7 @@ test("a page asks, tells and writes its fields as its owner says in the form, an
 
     // What was added has the focus; what is half written is not shown, and nothing is refused for it.
     const asked = page.getByRole("region", { name: "What visitors are asked" });
-    await asked.getByRole("button", { name: "Add an input" }).click();
+    await add(asked, "Add an input");
     const input = asked.getByRole("group", { name: "input 1" });
     await expect(input.getByLabel("Input of the retriever")).toBeFocused();
     await input.getByLabel("Input of the retriever").selectOption("query");
@@ -48,11 +48,11 @@ test("a page asks, tells and writes its fields as its owner says in the form, an
     await expect(preview.getByRole("link", { name: "lives in the sea, deep" })).toHaveCount(1);
 
     const around = page.getByRole("region", { name: "Around the search" });
-    await around.getByRole("button", { name: "Add a section" }).click();
+    await add(around, "Add a section");
     const section = around.getByRole("group", { name: "section 1" });
     await section.getByLabel("Heading").fill("Help");
     await section.getByLabel("Text of the section").fill("Ask in **any** words.");
-    await around.getByRole("button", { name: "Add a section" }).click();
+    await add(around, "Add a section");
     const second = around.getByRole("group", { name: "section 2" });
     await second.getByLabel("Heading").fill("About these pictures");
     await second.getByLabel("Text of the section").fill("Drawn by many hands.");
@@ -64,7 +64,7 @@ test("a page asks, tells and writes its fields as its owner says in the form, an
     const button = around.getByRole("group", { name: "Button at the top" });
     await button.getByLabel("Words on the button").fill("Visit us");
     await button.getByLabel("What it opens").fill("Come by.");
-    await around.getByRole("button", { name: "Add a link" }).click();
+    await add(around, "Add a link");
     const link = around.getByRole("group", { name: "link 1" });
     await link.getByLabel("Words of the link").fill("Our museum");
     await link.getByLabel("Leads to").fill("https://example.com/museum");
@@ -73,7 +73,7 @@ test("a page asks, tells and writes its fields as its owner says in the form, an
 
     const results = page.getByRole("region", { name: "Results and their fields" });
     await results.getByRole("checkbox", { name: "The number of results above them" }).uncheck();
-    await results.getByRole("button", { name: "Add a format" }).click();
+    await add(results, "Add a format");
     const format = results.getByRole("group", { name: "format 1" });
     await format.getByLabel("Field", { exact: true }).selectOption("category");
     await format.getByLabel("Called").fill("Chapter");

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "@playwright/test";
-import { accessible, inDemo, phone, picture, send, steady, test, watch } from "./help.ts";
+import { accessible, add, inDemo, phone, picture, send, steady, test, watch } from "./help.ts";
 
 /** A small S3 with one bucket, `media`: files by their keys. While it is down, it answers with 500. */
 async function storage(files: Map<string, string>): Promise<{ url: string; down: boolean; close(): void }> {
@@ -60,7 +60,7 @@ test("a bucket follows a storage: looks, their log, a pause, a change and an end
     await form.getByLabel("Description").fill("The family's letters");
     await form.getByLabel("Seconds from one look to the next").fill("7200");
     await form.getByLabel("Only these").fill("*.txt");
-    await form.getByRole("button", { name: "Add a member of the object" }).click();
+    await add(form, "Add a member of the object");
     await form.getByLabel("Member", { exact: true }).fill("year");
     await form.getByLabel("Pattern").fill("([0-9]{4})");
     await form.getByLabel("Made").selectOption("integer");

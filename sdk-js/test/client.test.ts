@@ -7,12 +7,14 @@ import { Loupe, LoupeError } from "../dist/client/client.js";
 describe("the client on a real server", () => {
   let server: Running;
   let loupe: Loupe;
+  let namespace: string;
 
   before(async () => {
     server = await start({ demo: false });
     const admin = new Loupe({ url: server.url, key: server.key });
     const { data } = await admin.api.POST("/v1/namespaces", { body: { namespace_name: "sdk" } });
-    loupe = admin.in(data?.namespace_id ?? "");
+    namespace = data?.namespace_id ?? "";
+    loupe = admin.in(namespace);
   });
   after(() => server.stop());
 
@@ -63,13 +65,59 @@ describe("the client on a real server", () => {
       },
     });
     const found = await loupe.search(retriever?.retriever_id ?? "", { query: "baking a loaf" }, { limit: 1 });
-    assert.equal((found[0] as { title?: string }).title, "Bread");
+    const first = found[0] as { title?: string; document_id?: string };
+    assert.equal(first.title, "Bread");
+    const file = await loupe.downloadDocument("passages", first.document_id ?? "");
+    assert.equal(await file.text(), stories.Bread);
 
     const written = new Set<string>();
     for await (const event of loupe.events({ type: "collection.documents.written" })) {
       for (const document of event.payload?.["document_ids"] as string[]) written.add(document);
       if (written.size === 2) break;
     }
+  });
+
+  it("sends a large file in parts, goes on where it was, and reads it back", { timeout: 300_000 }, async () => {
+    const { data: bucket } = await loupe.api.POST("/v1/buckets", {
+      body: { bucket_name: "volumes", bucket_schema: { properties: { content: { type: "text" } } } },
+    });
+    const id = bucket?.bucket_id ?? "";
+    const data = "All whales breathe air. ".repeat(750_000);
+    const last = "bytes 16777216-17999999/18000000";
+    const sent: string[] = [];
+    let failures = 3;
+    const flaky = new Loupe({
+      url: server.url,
+      key: server.key,
+      namespace,
+      retries: 1,
+      longestPause: 20,
+      fetch: async (request) => {
+        const range = request.headers.get("content-range");
+        if (range) sent.push(range);
+        if (range === last && failures-- > 0) throw new TypeError("the connection broke");
+        return fetch(request);
+      },
+    });
+    const begun: string[] = [];
+    const there: number[] = [];
+    const file = {
+      filename: "volume.txt",
+      contentType: "text/plain",
+      data,
+      onBegin: (upload: string) => begun.push(upload),
+      onProgress: (bytes: number) => there.push(bytes),
+    };
+    // The last of three parts fails twice, then once more when only it is sent.
+    await assert.rejects(flaky.upload(id, file), { message: "the connection broke" });
+    assert.deepEqual([sent.length, there.at(0), there.at(-1)], [4, 0, 16_777_216]);
+    await assert.rejects(flaky.upload(id, { ...file, data: "another", resume: begun[0] }), { message: "the upload was begun with another file" });
+    const object = await flaky.upload(id, { ...file, resume: begun[0] });
+    assert.deepEqual([sent.length, there.at(-1), begun.length], [6, 18_000_000, 1]);
+    assert.equal(await flaky.upload(id, { ...file, resume: begun[0] }), object);
+    const back = await loupe.downloadObject(id, object, { property: "content" });
+    assert.ok((await back.text()) === data);
+    await assert.rejects(loupe.downloadObject(id, object, { property: "cover" }), { message: "the server gave no address for the file" });
   });
 
   it("throws what the server refuses, with its type and its place", async () => {

@@ -99,10 +99,30 @@ fn properties(lines: Vec<Line>) -> Value {
     json!({"properties": properties})
 }
 
+/// What becomes of what comes in by its key, and how that is called.
+const POLICIES: [(&str, &str); 3] = [
+    ("insert", "Only new objects"),
+    ("update", "Only changes of known objects"),
+    ("upsert", "New objects, and changes of known ones"),
+];
+
+/// The unique key of fields with commas between them; none where there is no field.
+fn unique_key(fields: &str, policy: &str) -> Option<Value> {
+    let fields = fields.split(',').map(str::trim);
+    let fields: Vec<&str> = fields.filter(|one| !one.is_empty()).collect();
+    (!fields.is_empty()).then(|| json!({"fields": fields, "default_policy": policy}))
+}
+
 #[component]
 fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
     let session = use_session();
     let (name, description) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let (key, policy) = (
+        RwSignal::new(String::new()),
+        RwSignal::new("insert".to_owned()),
+    );
+    let policies = POLICIES.map(|(one, label)| (one.to_owned(), label.to_owned()));
+    let policies = Signal::stored(policies.to_vec());
     let lines = RwSignal::new(vec![Line::new(0, "content", "text")]);
     let change = Change::new();
     let go = navigator();
@@ -110,6 +130,9 @@ fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
         let mut body = json!({"bucket_name": name.get_untracked().trim(), "bucket_schema": properties(lines.get_untracked())});
         if !description.get_untracked().is_empty() {
             body["description"] = description.get_untracked().into();
+        }
+        if let Some(key) = unique_key(&key.get_untracked(), &policy.get_untracked()) {
+            body["unique_key"] = key;
         }
         let ns = ns.get_untracked();
         let call = session.api_in(ns.clone()).post("/v1/buckets", &body);
@@ -123,6 +146,10 @@ fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
             <Field id="bucket-name" label="Name" value=name required=true placeholder="articles"/>
             <Field id="bucket-text" label="Description" value=description/>
             <Lines lines/>
+            <div class="form-row">
+                <Field id="bucket-key" label="Unique key" value=key placeholder="sku" hint="Fields that tell an object from every other, with commas between."/>
+                <Choice id="bucket-policy" label="With a key it takes" value=policy options=policies/>
+            </div>
         </Ask>
     }
     .into_any()
@@ -158,4 +185,21 @@ fn Lines(lines: RwSignal<Vec<Line>>) -> AnyView {
         </fieldset>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::{UniqueKeyConfig, UniqueKeyConfigDefaultPolicy};
+
+    use super::*;
+
+    #[test]
+    fn a_key_has_the_fields_between_the_commas() {
+        assert_eq!(unique_key(" , ", "upsert"), None);
+        let key = unique_key("sku, shop,", "upsert").expect("a key");
+        let key: UniqueKeyConfig = serde_json::from_value(key).expect("a key of the server");
+        assert_eq!(key.fields, ["sku", "shop"]);
+        let policy = UniqueKeyConfigDefaultPolicy::Upsert;
+        assert_eq!(key.default_policy, Some(policy));
+    }
 }

@@ -1,9 +1,12 @@
+mod columns;
 mod narrow;
+mod picked;
+mod process;
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use self::narrow::Narrow;
+use self::{columns::Shown, narrow::Narrow, picked::Picked};
 use super::{
     collections::clone,
     document::Document,
@@ -37,10 +40,8 @@ const INDEXES: &[Column] = &[
 ];
 
 const COLUMNS: &[Column] = &[
+    Column("Select", ""),
     Column("Document", ""),
-    Column("Text", ""),
-    Column("Files", "num"),
-    Column("Vectors", ""),
     Column("", "actions"),
 ];
 
@@ -69,6 +70,7 @@ pub fn documents() -> AnyView {
         <Head title text="Documents of one collection, with their fields, files and vectors.">
             <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| exports.open.set(true)>"Export"</button>
             <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| cloning.set(true)>"Clone"</button>
+            {process::tools(api, about, base, ns)}
             <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api path=base done=removed/>
             <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Search it"</a>
         </Head>
@@ -93,19 +95,30 @@ fn list(
     base: Signal<String>,
     (ns, collection): (Memo<String>, Memo<String>),
 ) -> AnyView {
-    let (search, filter, sort, offset, open) = (
+    let (search, filter, sort, offset, open, kept) = (
         Query::new("q"),
         Query::new("filter"),
         Query::new("sort"),
         Query::new("offset"),
         Query::new("document"),
+        Query::new("columns"),
     );
-    provide_context(Open(open));
     let load = Load::new(move || {
         let path = format!("{}/documents/list{}", base.get(), page_query(offset));
         let api = api.get();
         let body = body(&search.value.get(), &filter.value.get(), &sort.value.get());
         async move { api.post(&path, &body?).await }
+    });
+    let (columns, picked) = (columns::shown(kept, about), Picked::new(load));
+    provide_context(List {
+        open,
+        columns,
+        picked,
+    });
+    let more = Signal::derive(move || {
+        let all = columns.get().into_iter();
+        all.map(|(_, head, class)| (head, class))
+            .collect::<Vec<_>>()
     });
     let changed = Callback::new(move |()| load.reload());
     let narrowed = move || !(search.value.get().is_empty() && filter.value.get().is_empty());
@@ -120,8 +133,10 @@ fn list(
         <div class="row">
             <SearchBox query=search label="Search in these documents".to_owned()/>
             <Narrow filter sort about/>
+            {columns::chooser(kept, about)}
         </div>
-        <Listing load offset=Some(offset) label="Documents" empty=ViewFn::from(empty) row columns=COLUMNS/>
+        {picked.bar(api, base, changed)}
+        <Listing load offset=Some(offset) label="Documents" empty=ViewFn::from(empty) row columns=COLUMNS more/>
         <Document open ns collection about changed/>
     }
     .into_any()
@@ -251,23 +266,33 @@ pub fn text_of(fields: &Record) -> String {
     text.chars().take(220).collect()
 }
 
-/// Opens a document beside the list.
+/// The list that a row is of.
 #[derive(Clone, Copy)]
-struct Open(Query);
+struct List {
+    /// The document that is open beside it.
+    open: Query,
+    columns: Memo<Vec<Shown>>,
+    picked: Picked,
+}
 
 fn row(one: Record) -> AnyView {
-    let Open(open) = expect_context();
+    let List {
+        open,
+        columns,
+        picked,
+    } = expect_context();
     let id = one.text("document_id");
     let name = name_of(&one).unwrap_or_else(|| id.clone());
     let (label, chosen) = (format!("Open {name}"), id.clone());
     let button = view! { <button type="button" class="btn small" aria-label=label on:click=move |_| open.set(&chosen)>"Open"</button> };
-    line(vec![
+    let own = id.clone();
+    let mut cells = vec![
+        picked.tick(id.clone(), &name),
         pictured(None, picture_of(&one), name, id),
-        words("text-cell", text_of(&one)),
-        number(Some(one.list("document_blobs").len() as i64)),
-        tags(one.strings("_vectors")),
-        cell("actions", button.into_any()),
-    ])
+    ];
+    columns.with(|all| cells.extend(all.iter().map(|column| columns::cell_of(&one, column))));
+    cells.push(cell("actions", button.into_any()));
+    view! { <tr class:selected=move || picked.has(&own)>{cells}</tr> }.into_any()
 }
 
 #[cfg(test)]

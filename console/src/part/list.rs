@@ -143,6 +143,21 @@ pub fn ListPage(
     .into_any()
 }
 
+/// Heads of columns with their classes.
+type Heads = Vec<(String, &'static str)>;
+
+/// The heads of columns, with those of `more` before the last one.
+fn heads(columns: &[Column], more: Heads) -> Heads {
+    let all = columns.iter();
+    let all = all.map(|Column(name, class)| ((*name).to_owned(), *class));
+    let mut all: Heads = all.collect();
+    let at = all.len().saturating_sub(1);
+    for one in more.into_iter().rev() {
+        all.insert(at, one);
+    }
+    all
+}
+
 /// One list: skeleton, rows, nothing, refusal, pages. Rows stay while the next ones are fetched.
 #[component]
 pub fn Listing(
@@ -152,16 +167,22 @@ pub fn Listing(
     row: fn(Record) -> AnyView,
     empty: ViewFn,
     offset: Option<Query>,
+    /// Columns that come and go, before the last one: their heads and classes.
+    #[prop(optional)]
+    more: Option<Signal<Vec<(String, &'static str)>>>,
 ) -> AnyView {
     let fetching = Signal::derive(move || load.busy.get() && load.value.with(Option::is_some));
+    let heads = move || heads(columns, more.map(|more| more.get()).unwrap_or_default());
     let wait = move || {
+        let heads = heads();
         let lines = (0..5).map(|_| {
-            let cells = columns
+            let cells = heads
                 .iter()
                 .map(|_| cell("", view! { <span class="skeleton"></span> }.into_any()));
             line(cells.collect())
         });
-        table(label, columns, lines.collect(), fetching)
+        let lines = lines.collect();
+        headed(label, heads, lines, fetching)
     };
     let rows = move |answer: Record| {
         if let Some(step) = nowhere(&answer) {
@@ -174,7 +195,7 @@ pub fn Listing(
         let shown = rows.len() as i64;
         let rows = rows.into_iter().map(row).collect();
         let pages = offset.map(|offset| pager(offset, shown, total));
-        view! { {table(label, columns, rows, fetching)}{pages} }.into_any()
+        view! { {headed(label, heads(), rows, fetching)}{pages} }.into_any()
     };
     loaded(load, ViewFn::from(wait), rows)
 }
@@ -205,12 +226,21 @@ pub fn table(
     rows: Vec<AnyView>,
     fetching: Signal<bool>,
 ) -> AnyView {
-    let heads = columns.iter().map(|Column(name, class)| {
-        let name = match *name {
-            "" => view! { <span class="sr-only">"Actions"</span> }.into_any(),
-            name => name.into_any(),
+    headed(label, heads(columns, Vec::new()), rows, fetching)
+}
+
+fn headed(
+    label: &'static str,
+    heads: Heads,
+    rows: Vec<AnyView>,
+    fetching: Signal<bool>,
+) -> AnyView {
+    let heads = heads.into_iter().map(|(name, class)| {
+        let name = match name.is_empty() {
+            true => view! { <span class="sr-only">"Actions"</span> }.into_any(),
+            false => name.into_any(),
         };
-        view! { <th scope="col" class=*class>{name}</th> }.into_any()
+        view! { <th scope="col" class=class>{name}</th> }.into_any()
     });
     view! {
         <div class="table-wrap" tabindex="0" role="region" aria-label=label class:refetching=move || fetching.get() aria-busy=move || fetching.get().to_string()>

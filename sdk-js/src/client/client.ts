@@ -39,8 +39,20 @@ export interface Upload {
   fields?: Record<string, unknown>;
   /** The member of the bucket's schema that holds the file; the first that fits by default. */
   property?: string;
+  /** The id of an upload that failed on its way: what of the file is not there yet is sent. */
+  resume?: string;
+  /** Is told the id of the upload before the parts of a large file are sent, to resume it should they fail. */
+  onBegin?: (upload: string) => void;
+  /** Is told how many of all bytes are there, after each part. */
+  onProgress?: (sent: number, total: number) => void;
   signal?: AbortSignal;
 }
+
+/** A longer file is sent in parts. */
+const IN_ONE = 16 * 2 ** 20;
+
+/** Parts that are sent side by side. */
+const AT_ONCE = 3;
 
 /** The states that a task or a batch never leaves. */
 const OVER = new Set(["COMPLETED", "COMPLETED_WITH_ERRORS", "FAILED", "CANCELED"]);
@@ -73,35 +85,112 @@ export class Loupe {
     return new Loupe({ ...this.#options, namespace });
   }
 
-  /** Uploads a file and makes an object of it; answers the object's id. */
+  /**
+   * Uploads a file and makes an object of it; answers the object's id. A large file goes in parts, each of them tried again by
+   * itself; what failed all the same goes on where it was with `resume`.
+   */
   async upload(bucket: string, file: Upload): Promise<string> {
-    const body = typeof file.data === "string" || file.data instanceof Blob ? file.data : new Blob([file.data as BlobPart]);
-    const contentType = file.contentType ?? ((body instanceof Blob && body.type) || "application/octet-stream");
-    const path = { bucket_identifier: bucket };
+    const body = file.data instanceof Blob ? file.data : new Blob([file.data as BlobPart]);
     const { signal } = file;
-    const { data: upload } = await this.api.POST("/v1/buckets/{bucket_identifier}/uploads", {
-      params: { path },
-      body: {
-        filename: file.filename,
-        content_type: contentType,
-        ...(file.fields && { object_metadata: file.fields }),
-        ...(file.property && { blob_property: file.property }),
-      },
-      signal,
-    });
-    if (!upload?.presigned_url) throw new Error("the server gave no address to send the file to");
-    // The address carries its own signature; a key has no business there.
-    const sent = await retrying(this.#send, this.#options)(
-      new Request(upload.presigned_url, { method: "PUT", body, headers: { "content-type": contentType }, signal }),
-    );
-    if (!sent.ok) throw new LoupeError(sent, await sent.json().catch(() => undefined));
+    const found = file.resume ? await this.#begun(bucket, file.resume, body, signal) : await this.#begin(bucket, file, body);
+    if (found.object_id) return found.object_id;
+    const path = { bucket_identifier: bucket, upload_id: found.upload_id };
+    if (file.resume || body.size > IN_ONE) await this.#parts(path, body, file);
     const { data: confirmed } = await this.api.POST("/v1/buckets/{bucket_identifier}/uploads/{upload_id}/confirm", {
-      params: { path: { ...path, upload_id: upload.upload_id } },
+      params: { path },
       body: {},
       signal,
     });
     if (!confirmed?.object_id) throw new Error("the upload was confirmed without an object");
     return confirmed.object_id;
+  }
+
+  /** The file of a document: its own part of it where it has one. The answer can be read whole, or as a stream. */
+  async downloadDocument(collection: string, document: string, signal?: AbortSignal): Promise<Response> {
+    const { data } = await this.api.GET("/v1/collections/{collection_identifier}/documents/{document_id}/download", {
+      params: { path: { collection_identifier: collection, document_id: document } },
+      signal,
+    });
+    return this.#fetch(data?.download_url, signal);
+  }
+
+  /** The file of an object: that of a member of the bucket's schema, or the first. */
+  async downloadObject(bucket: string, object: string, more: { property?: string; signal?: AbortSignal } = {}): Promise<Response> {
+    const { property, signal } = more;
+    const { data } = await this.api.GET("/v1/buckets/{bucket_identifier}/objects/{object_identifier}", {
+      params: { path: { bucket_identifier: bucket, object_identifier: object }, query: { return_presigned_urls: true } },
+      signal,
+    });
+    const files = (data?.blobs ?? []).filter((blob) => blob.presigned_url);
+    const file = files.find((blob) => !property || blob.property === property);
+    return this.#fetch(file?.presigned_url, signal);
+  }
+
+  /** Announces a file, and sends it where it goes in one piece. */
+  async #begin(bucket: string, file: Upload, body: Blob): Promise<Schemas["UploadResponse"]> {
+    const contentType = file.contentType ?? (body.type || "application/octet-stream");
+    const { signal } = file;
+    const { data: upload } = await this.api.POST("/v1/buckets/{bucket_identifier}/uploads", {
+      params: { path: { bucket_identifier: bucket } },
+      body: {
+        filename: file.filename,
+        content_type: contentType,
+        file_size_bytes: body.size,
+        ...(file.fields && { object_metadata: file.fields }),
+        ...(file.property && { blob_property: file.property }),
+      },
+      signal,
+    });
+    if (!upload) throw new Error("the server answered without an upload");
+    if (body.size <= IN_ONE) {
+      await this.#fetch(upload.presigned_url, signal, { method: "PUT", body, headers: { "content-type": contentType } });
+    } else {
+      file.onBegin?.(upload.upload_id);
+    }
+    return upload;
+  }
+
+  /** An upload that was begun with a file of this size. */
+  async #begun(bucket: string, id: string, body: Blob, signal?: AbortSignal): Promise<Schemas["UploadResponse"]> {
+    const { data: upload } = await this.api.GET("/v1/buckets/{bucket_identifier}/uploads/{upload_id}", {
+      params: { path: { bucket_identifier: bucket, upload_id: id } },
+      signal,
+    });
+    if (upload?.file_size_bytes !== body.size) throw new Error("the upload was begun with another file");
+    return upload;
+  }
+
+  /** Sends the parts of a file that are not there yet. Nothing is left on its way when it ends. */
+  async #parts(path: { bucket_identifier: string; upload_id: string }, body: Blob, { onProgress, signal }: Upload): Promise<void> {
+    const { data } = await this.api.POST("/v1/buckets/{bucket_identifier}/uploads/{upload_id}/parts", { params: { path }, signal });
+    const waiting = (data?.parts ?? []).filter((part) => !part.is_there);
+    let there = waiting.reduce((rest, part) => rest - (part.last_byte + 1 - part.first_byte), body.size);
+    onProgress?.(there, body.size);
+    const drain = async (): Promise<void> => {
+      for (let part = waiting.shift(); part; part = waiting.shift()) {
+        const bytes = body.slice(part.first_byte, part.last_byte + 1);
+        try {
+          await this.#fetch(part.presigned_url, signal, { method: "PUT", body: bytes, headers: part.headers ?? {} });
+        } catch (error) {
+          waiting.length = 0;
+          throw error;
+        }
+        there += bytes.size;
+        onProgress?.(there, body.size);
+      }
+    };
+    const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, drain));
+    const failed = ended.find((one): one is PromiseRejectedResult => one.status === "rejected");
+    if (failed) throw failed.reason;
+  }
+
+  /** Asks an address that carries its own signature: a key has no business there. */
+  async #fetch(address: string | null | undefined, signal?: AbortSignal, how: RequestInit = {}): Promise<Response> {
+    if (!address) throw new Error("the server gave no address for the file");
+    const request = new Request(new URL(address, this.#options.url), { ...how, signal });
+    const answer = await retrying(this.#send, this.#options)(request);
+    if (!answer.ok) throw new LoupeError(answer, await answer.json().catch(() => undefined));
+    return answer;
   }
 
   /** Processes objects of a bucket, all of them by default, and waits for the end. Failed objects are no error: see the batch. */

@@ -78,6 +78,29 @@ async fn three_processes_do_every_piece_of_work_once() {
 }
 
 both! {
+    async fn what_ended_a_day_ago_is_in_the_archive(server) {
+        let namespace = server.namespace("old").await;
+        let org_id = org_id(&server).await;
+        let task = leave(&server, &org_id, &namespace, json!({"object_ids": []})).await;
+        server.task_end(&task).await;
+        let path = format!("/v1/tasks/{task}");
+        let listed = async || {
+            let all = server.call_in(&namespace, "POST", "/v1/tasks/list", json!({})).await.ok();
+            let all = all["results"].as_array().unwrap().iter();
+            all.filter(|one| one["task_id"] == *task).count()
+        };
+        server.app.clock().advance(23 * 3600);
+        assert_eq!((jobs::archive(&server.app).await.unwrap(), listed().await), (0, 1));
+        let fresh = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!(fresh["additional_data"]["from_durable_store"], Value::Null, "{fresh:#}");
+        server.app.clock().advance(3601);
+        assert_eq!((jobs::archive(&server.app).await.unwrap(), listed().await), (1, 0));
+        let kept = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&kept["status"], &kept["additional_data"]["from_durable_store"]), (&json!("COMPLETED"), &json!(true)));
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.ok();
+        server.call_in(&namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
+    }
+
     async fn the_work_of_the_dead_is_done_within_its_lease(server) {
         let server = server.restart_with(|config| config.jobs.lease_seconds = 2).await;
         let namespace = server.namespace("dead").await;

@@ -179,6 +179,14 @@ async fn failures(server: &Server, namespace: &str, path: &str) -> Vec<Value> {
 
 const HOUR: i64 = 3_600;
 
+/// Takes away the work of the one chunk that there is.
+async fn lose(server: &Server, namespace: &str) {
+    let lose = "DELETE FROM tasks WHERE namespace_id = $1 AND kind = 'batch_chunk'";
+    let place = namespace.to_owned();
+    let write = server.app.db().write(move |tx| Box::pin(async move { tx.run(lose, args![&place]).await }));
+    assert_eq!(write.await.unwrap(), 1);
+}
+
 both! {
     async fn a_model_that_is_away_for_a_while_delays_a_batch(server) {
         let (server, model) = with_model(server, true).await;
@@ -357,14 +365,33 @@ both! {
         model.fail(503, usize::MAX);
         let (namespace, path) = submitted(&server).await;
         failed_once(&server, &namespace).await;
-        let lose = "DELETE FROM tasks WHERE namespace_id = $1 AND kind = 'batch_chunk'";
-        let place = namespace.clone();
-        let write = server.app.db().write(move |tx| Box::pin(async move { tx.run(lose, args![&place]).await }));
-        assert_eq!(write.await.unwrap(), 1);
+        lose(&server, &namespace).await;
         model.fail(503, 0);
         server.app.clock().advance(HOUR / 2 + 60);
         let batch = until(&server, &namespace, &path, has_ended).await;
         assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(1)), "{batch:#}");
         assert_eq!(batch["node_death_resubmit_count"], 1, "{batch:#}");
+    }
+
+    async fn a_batch_whose_work_is_lost_again_and_again_is_queued_anew(server) {
+        let (server, model) = with_model(server, true).await;
+        model.fail(503, usize::MAX);
+        let (namespace, path) = submitted(&server).await;
+        for restarts in 1..=3 {
+            failed_once(&server, &namespace).await;
+            lose(&server, &namespace).await;
+            server.app.clock().advance(HOUR / 2 + 60);
+            until(&server, &namespace, &path, |batch| batch["node_death_resubmit_count"] == restarts).await;
+        }
+        failed_once(&server, &namespace).await;
+        lose(&server, &namespace).await;
+        server.app.clock().advance(HOUR / 2 + 60);
+        let batch = until(&server, &namespace, &path, has_ended).await;
+        assert_eq!((&batch["status"], &batch["failure_category"]), (&json!("FAILED"), &json!("orphaned")), "{batch:#}");
+        assert_eq!(batch["error_summary"], json!({"transient": 1}), "{batch:#}");
+        model.fail(503, 0);
+        server.app.clock().advance(HOUR / 2 + 60);
+        let batch = until(&server, &namespace, &path, |batch| batch["retry_count"] == 1 && has_ended(batch)).await;
+        assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(1)), "{batch:#}");
     }
 }

@@ -16,6 +16,15 @@ const FINDINGS: &[Column] = &[
     Column("Failed tries", "num"),
 ];
 
+const BALANCE: &[Column] = &[
+    Column("Tier", ""),
+    Column("Came in", "num"),
+    Column("Processed", "num"),
+    Column("Passed over", "num"),
+    Column("Failed", "num"),
+    Column("Lost", "num"),
+];
+
 /// The choice that passes over nothing.
 const FORCE: &str = "force";
 
@@ -135,18 +144,46 @@ fn beginnings(tiers: i64) -> Vec<(String, String)> {
 /// A button, and what stands in the way of the batch.
 pub(super) fn diagnosis(shown: Shown) -> AnyView {
     let open = RwSignal::new(false);
-    let load = Load::of(
-        move || shown.api.get(),
-        move || match open.get() {
-            true => format!("{}/diagnose", shown.path.get()),
-            false => String::new(),
-        },
-    );
+    let of = move |piece: &'static str| {
+        Load::of(
+            move || shown.api.get(),
+            move || match open.get() {
+                true => format!("{}/{piece}", shown.path.get()),
+                false => String::new(),
+            },
+        )
+    };
+    let (load, audit) = (of("diagnose"), of("audit"));
     view! {
         <button type="button" class="btn" on:click=move |_| open.set(true)>"Diagnose"</button>
-        <Modal open title="Diagnosis".to_owned() class="wide">{loaded(load, waiting(4), found)}</Modal>
+        <Modal open title="Diagnosis".to_owned() class="wide">
+            {loaded(load, waiting(4), found)}
+            {loaded(audit, waiting(2), balance)}
+        </Modal>
     }
     .into_any()
+}
+
+/// Where the objects of each tier are, so that none goes missing unseen.
+fn balance(one: Record) -> AnyView {
+    let rows = one.list("tiers").into_iter().map(|tier| {
+        let count = |member: &str| number(Some(tier.int(member).unwrap_or(0)));
+        let name = format!("Tier {}", tier.int("tier_num").unwrap_or(0) + 1);
+        line(vec![
+            titled(None, name, String::new()),
+            count("submitted"),
+            count("processed"),
+            count("skipped"),
+            count("failed"),
+            count("lost"),
+        ])
+    });
+    table(
+        "Objects by tier",
+        BALANCE,
+        rows.collect(),
+        Signal::stored(false),
+    )
 }
 
 fn found(one: Record) -> AnyView {

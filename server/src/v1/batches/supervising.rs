@@ -43,7 +43,7 @@ crate::sql! {
     const SET_DUE = "UPDATE batches SET due_at = $3 WHERE batch_id = $1 AND namespace_id = $2";
     const MOVED = "SELECT CAST(COALESCE(MAX(updated_at), 0) AS BIGINT), CAST(COALESCE(MAX(CASE WHEN status = 'PROCESSING' THEN lease_until ELSE 0 END), 0) AS BIGINT) FROM tasks WHERE org_id = $1 AND parent_id = $2";
     const FAILURES = "SELECT COALESCE(error_type, 'permanent'), CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($2 < 0 OR tier = $2) GROUP BY COALESCE(error_type, 'permanent') ORDER BY 1";
-    const FAIL_WAITING = "UPDATE batch_objects SET status = 'FAILED', error = $2, error_type = 'resource', updated_at = $3 WHERE batch_id = $1 AND status = 'PENDING'";
+    const FAIL_WAITING = "UPDATE batch_objects SET status = 'FAILED', error = $2, error_type = $3, updated_at = $4 WHERE batch_id = $1 AND status = 'PENDING'";
     const FAIL_OBJECTS = "UPDATE objects SET status = 'FAILED', updated_at = $3 WHERE namespace_id = $1 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') AND object_id IN (SELECT object_id FROM batch_objects WHERE batch_id = $2 AND status = 'PENDING')";
 }
 
@@ -65,6 +65,8 @@ struct Over {
     task_id: String,
     category: FailureCategory,
     reason: &'static str,
+    /// What its objects failed of: what is worth another try is queued again by itself.
+    error_type: &'static str,
 }
 
 /// Looks at the batches that are due.
@@ -155,6 +157,7 @@ async fn find_running(
             task_id,
             category: FailureCategory::Timeout,
             reason: "the batch did not end within 24 hours",
+            error_type: "resource",
         };
         return Ok(Finding::Over(owner, over));
     }
@@ -175,6 +178,7 @@ async fn find_running(
             task_id,
             category: FailureCategory::Orphaned,
             reason: "the work of the batch was lost again and again",
+            error_type: TRANSIENT,
         };
         return Ok(Finding::Over(owner, over));
     };
@@ -237,7 +241,8 @@ async fn end(app: &App, batch_id: &str, owner: Owner, over: Over) -> Result<()> 
                     let args = args![&owner.namespace_id, &id, now];
                     tx.run(FAIL_OBJECTS, args).await?;
                 }
-                if tx.run(FAIL_WAITING, args![&id, over.reason, now]).await? > 0 {
+                let args = args![&id, over.reason, over.error_type, now];
+                if tx.run(FAIL_WAITING, args).await? > 0 {
                     batch.failure_category = Some(over.category);
                     batch.failure_reason = Some(over.reason.to_owned());
                 }
@@ -299,7 +304,7 @@ pub(super) async fn schedule(tx: &mut Tx, batch: &BatchModel, now: i64) -> Resul
     set_due(tx, batch, next_retry(batch, passing, now)).await
 }
 
-/// One hour after a batch failed, then two, then four.
+/// One hour after a batch failed, then two, then four; half an hour after its work was lost.
 fn next_retry(batch: &BatchModel, passing: bool, now: i64) -> Option<i64> {
     let ended = matches!(
         batch.status,
@@ -313,7 +318,11 @@ fn next_retry(batch: &BatchModel, passing: bool, now: i64) -> Option<i64> {
     });
     let retries = passing && ended && !stopped && batch.retry_count < batch.max_retries;
     let doubled = u32::try_from(batch.retry_count).unwrap_or(0).min(2);
-    retries.then(|| now + 2_i64.pow(doubled) * HOUR)
+    let pause = match batch.failure_category {
+        Some(FailureCategory::Orphaned) => STILL,
+        _ => 2_i64.pow(doubled) * HOUR,
+    };
+    retries.then_some(now + pause)
 }
 
 /// Whether a batch that failed waits for the time at which it is retried.
