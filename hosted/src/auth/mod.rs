@@ -2,9 +2,11 @@
 
 mod page;
 mod passkeys;
+mod sessions;
 
 pub use page::{Field, Page, Provider, Style, render};
 pub use passkeys::{Passkey, Passkeys};
+pub use sessions::Session;
 
 /// `/_auth/sdk.js`.
 pub const SDK: &str = include_str!("sdk.js");

@@ -7,7 +7,10 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-use super::passkeys::{self, Passkeys};
+use super::{
+    passkeys::{self, Passkeys},
+    sessions::{self, Session},
+};
 
 /// What an app's pages look like.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +80,8 @@ pub struct Page {
     pub done: bool,
     /// What it does with passkeys.
     pub passkeys: Passkeys,
+    /// The sessions that it shows.
+    pub sessions: Vec<Session>,
 }
 
 /// The page as an answer.
@@ -128,8 +133,9 @@ fn html(style: &Style, page: &Page, nonce: &str) -> String {
     let error = error(page);
     let (providers, form, links) = (providers(page), form(page), links(page));
     let keys = passkeys::html(&page.passkeys, &page.return_to);
+    let sessions = sessions::html(&page.sessions, &page.return_to);
     format!(
-        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="data:,"><style nonce="{nonce}">{css}</style>{script}{more}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{keys}{links}</main></body></html>"#
+        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="data:,"><style nonce="{nonce}">{css}</style>{script}{more}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{keys}{sessions}{links}</main></body></html>"#
     )
 }
 
@@ -185,7 +191,7 @@ fn form(page: &Page) -> String {
 fn field(field: &Field, page: &Page) -> String {
     let (name, value) = (field.name, escape(&field.value));
     if field.kind == "hidden" {
-        return format!(r#"<input type="hidden" name="{name}" value="{value}">"#);
+        return hidden(name, &field.value);
     }
     let (label, kind, fill) = (escape(field.label), field.kind, field.autocomplete);
     let hint = if field.hint.is_empty() {
@@ -211,6 +217,14 @@ fn field(field: &Field, page: &Page) -> String {
     // Hidden until there is a script that shows anything.
     format!(
         r#"<div class="secret">{input}<button type="button" class="show" data-shows="{name}" aria-controls="{name}" hidden>Show password</button></div>{hint}"#
+    )
+}
+
+/// An input that nobody sees.
+pub(super) fn hidden(name: &str, value: &str) -> String {
+    format!(
+        r#"<input type="hidden" name="{name}" value="{}">"#,
+        escape(value)
     )
 }
 
@@ -366,6 +380,11 @@ mod tests {
                 }],
                 may_add: true,
             },
+            sessions: vec![Session {
+                id: HOSTILE.into(),
+                name: HOSTILE.into(),
+                about: HOSTILE.into(),
+            }],
             done: false,
         };
         let html = html(&style, &page, "n");

@@ -1,6 +1,6 @@
 //! What the pages of `/_auth` have of passkeys. Browsers ask for them by a script only: until it runs, its buttons are hidden.
 
-use super::page::escape;
+use super::page::{escape, hidden};
 
 /// What a page does with passkeys.
 #[derive(Debug, Clone, Default)]
@@ -58,13 +58,6 @@ pub(super) fn html(passkeys: &Passkeys, return_to: &str) -> String {
             format!("{}{add}", list(known, &back))
         }
     }
-}
-
-fn hidden(name: &str, value: &str) -> String {
-    format!(
-        r#"<input type="hidden" name="{name}" value="{}">"#,
-        escape(value)
-    )
 }
 
 fn add(back: &str) -> String {

@@ -73,6 +73,7 @@
     showSignIn(options) { show("sign-in", options); },
     showSignUp(options) { show("sign-up", options); },
     showPasskeys(options) { show("passkeys", options); },
+    showSessions(options) { show("sessions", options); },
     async signOut(options) {
       const everywhere = Boolean(options && options.everywhere);
       await fetch("/_auth/sign-out", {
@@ -150,11 +151,13 @@ p{margin:0 0 4px;overflow-wrap:anywhere}p+p{font-weight:400;opacity:.75;margin-b
       const out = make("button", config.signOut || "Sign out", { type: "button" });
       out.onclick = () => LoupeAuth.signOut();
       menu.append(make("p", name), make("p", user.email), out);
-      if (config.passkeys) {
-        const keys = make("button", "Passkeys", { type: "button" });
-        keys.onclick = () => LoupeAuth.showPasskeys();
-        out.before(keys, " ");
-      }
+      const lead = (words, go) => {
+        const button = make("button", words, { type: "button" });
+        button.onclick = () => go();
+        out.before(button, " ");
+      };
+      if (config.passkeys) lead("Passkeys", LoupeAuth.showPasskeys);
+      lead("Sessions", LoupeAuth.showSessions);
       root.replaceChildren(face, menu);
     }
   }

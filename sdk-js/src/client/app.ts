@@ -36,6 +36,8 @@ export interface LoupeAuth {
   showSignUp(options?: Door): void;
   /** The person's own, where the app's owner allows passkeys. */
   showPasskeys?(options?: Door): void;
+  /** The person's own, to look at and to end. */
+  showSessions?(options?: Door): void;
   signOut(options?: { everywhere?: boolean }): Promise<void>;
 }
 

@@ -183,7 +183,10 @@ const HOUR: i64 = 3_600;
 async fn lose(server: &Server, namespace: &str) {
     let lose = "DELETE FROM tasks WHERE namespace_id = $1 AND kind = 'batch_chunk'";
     let place = namespace.to_owned();
-    let write = server.app.db().write(move |tx| Box::pin(async move { tx.run(lose, args![&place]).await }));
+    let write = server
+        .app
+        .db()
+        .write(move |tx| Box::pin(async move { tx.run(lose, args![&place]).await }));
     assert_eq!(write.await.unwrap(), 1);
 }
 

@@ -12,6 +12,7 @@ mod password;
 mod provider;
 pub(super) mod requests;
 mod session;
+mod sessions;
 pub mod store;
 mod throttle;
 mod views;
@@ -197,6 +198,7 @@ async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Respo
         "/verify" => Ok(views::verify(&asked, StatusCode::OK, None)),
         "/done" => Ok(views::done(&asked)),
         "/passkeys" => passkeys::page(&asked).await,
+        "/sessions" => sessions::page(&asked).await,
         path => match path.strip_prefix("/callback/") {
             Some(name) => provider::callback(&asked, name).await,
             None => Ok(missing(site)),
@@ -227,6 +229,7 @@ async fn write(app: &App, site: &Site, path: &str, parts: &Parts, body: Body) ->
         "/passkeys/sign-in" => passkeys::sign_in(&asked).await,
         "/passkeys/add" => passkeys::add(&asked).await,
         "/passkeys/remove" => passkeys::remove(&asked).await,
+        "/sessions/end" => sessions::end(&asked).await,
         _ => Ok(missing(site)),
     }
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{
     Asked, hash,
     requests::cookie,
+    sessions,
     store::{self, Place, User},
 };
 use crate::{
@@ -122,6 +123,7 @@ pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Re
     let (place, now) = (place(asked.site), app.clock().micros());
     let old = cookie(asked.headers, Cookie::Session.name(app)).map(hash);
     let (token_hash, known) = (hash(&token), user.clone());
+    let browser = sessions::browser(asked.headers);
     let (person, way) = (asked.visitor().person(&user.user_id), asked.way);
     app.db()
         .write(move |tx| {
@@ -134,8 +136,13 @@ pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Re
                 if let Some(old) = old {
                     store::end_session(tx, &place, &old).await?;
                 }
-                let (user_id, until) = (&known.user_id, now + IDLE);
-                store::insert_session(tx, &place, &token_hash, user_id, now, until).await?;
+                let session = store::NewSession {
+                    token_hash: &token_hash,
+                    user_id: &known.user_id,
+                    browser: &browser,
+                    expires_at: now + IDLE,
+                };
+                store::insert_session(tx, &place, &session, now).await?;
                 audit::signed_in(tx, &person, (&place.app_id, way), now).await
             })
         })
@@ -196,7 +203,7 @@ pub(super) async fn tell(asked: &Asked<'_>) -> Result<Response> {
     Ok(Json(told).into_response())
 }
 
-fn signed_out() -> ApiError {
+pub(super) fn signed_out() -> ApiError {
     ApiError::unauthenticated("sign_in_required", "sign in to this app first")
 }
 

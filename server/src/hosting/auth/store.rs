@@ -20,10 +20,12 @@ crate::sql! {
     const DELETE_PASSKEYS = "DELETE FROM app_passkeys WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const INSERT_IDENTITY = "INSERT INTO app_identities (app_id, issuer, subject, org_id, user_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
 
-    const INSERT_SESSION = "INSERT INTO app_sessions (token_hash, org_id, app_id, user_id, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $5, $6)";
+    const INSERT_SESSION = "INSERT INTO app_sessions (token_hash, org_id, app_id, user_id, browser, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
     const FIND_SESSION = "SELECT s.created_at AS began_at, s.seen_at, u.user_id, u.email, u.created_at, u.data FROM app_sessions s JOIN app_users u ON u.user_id = s.user_id AND u.app_id = s.app_id WHERE s.token_hash = $3 AND s.org_id = $1 AND s.app_id = $2 AND s.expires_at > $4";
     const SEE_SESSION = "UPDATE app_sessions SET seen_at = $4, expires_at = $5 WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
     const END_SESSION = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
+    const SESSIONS = "SELECT token_hash, browser, created_at, seen_at FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND expires_at > $4 ORDER BY seen_at DESC, token_hash LIMIT 100";
+    const END_SESSION_OF = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND token_hash = $4";
     const END_SESSIONS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
 
     const INSERT_TOKEN = "INSERT INTO app_tokens (token_hash, org_id, app_id, kind, user_id, expires_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -179,21 +181,43 @@ pub(super) async fn invited(tx: &mut Tx, place: &Place, email: &str) -> Result<O
     Ok(row.map(|(role,)| role))
 }
 
+/// A session that begins.
+pub(super) struct NewSession<'a> {
+    /// The hash of what the browser holds.
+    pub token_hash: &'a str,
+    pub user_id: &'a str,
+    /// As its person knows it.
+    pub browser: &'a str,
+    pub expires_at: i64,
+}
+
+crate::row! {
+    /// A session as its person sees it.
+    #[derive(Debug, Clone)]
+    pub struct Session {
+        pub token_hash: String,
+        /// Empty where it is not known.
+        pub browser: String,
+        pub created_at: i64,
+        /// Within the hour.
+        pub seen_at: i64,
+    }
+}
+
 pub(super) async fn insert_session(
     tx: &mut Tx,
     place: &Place,
-    token_hash: &str,
-    user_id: &str,
+    session: &NewSession<'_>,
     now: i64,
-    expires_at: i64,
 ) -> Result<()> {
     let args = args![
-        token_hash,
+        session.token_hash,
         &place.org_id,
         &place.app_id,
-        user_id,
+        session.user_id,
+        session.browser,
         now,
-        expires_at
+        session.expires_at
     ];
     tx.run(INSERT_SESSION, args).await?;
     Ok(())
@@ -230,6 +254,28 @@ pub(super) async fn end_session(tx: &mut Tx, place: &Place, token_hash: &str) ->
     let args = args![&place.org_id, &place.app_id, token_hash];
     tx.run(END_SESSION, args).await?;
     Ok(())
+}
+
+/// The sessions of a person that are not over, the last seen first.
+pub(super) async fn list_sessions(
+    db: &Db,
+    place: &Place,
+    user_id: &str,
+    now: i64,
+) -> Result<Vec<Session>> {
+    let args = args![&place.org_id, &place.app_id, user_id, now];
+    db.all(SESSIONS, args).await
+}
+
+/// Whether the person had such a session.
+pub(super) async fn end_session_of(
+    tx: &mut Tx,
+    place: &Place,
+    user_id: &str,
+    token_hash: &str,
+) -> Result<bool> {
+    let args = args![&place.org_id, &place.app_id, user_id, token_hash];
+    Ok(tx.run(END_SESSION_OF, args).await? > 0)
 }
 
 pub async fn end_sessions(tx: &mut Tx, place: &Place, user_id: &str) -> Result<()> {

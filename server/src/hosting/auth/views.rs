@@ -1,12 +1,12 @@
 //! The pages of `/_auth`.
 
 use axum::{http::StatusCode, response::Response};
-use loupe_hosted::auth::{Field, Page, Passkey, Passkeys};
+use loupe_hosted::auth::{Field, Page, Passkey, Passkeys, Session};
 
 use super::{
     Asked,
     passkeys::{self, store},
-    provider,
+    provider, store as people,
 };
 use crate::v1::apps;
 
@@ -101,9 +101,43 @@ pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
     asked.page(status, &page)
 }
 
-/// Where somebody signs in who then goes on to the own passkeys.
-pub(super) fn sign_in_for_passkeys(asked: &Asked<'_>) -> String {
-    link_back("sign-in", &link("passkeys", asked))
+/// Where somebody signs in who then goes on to a page of their own.
+pub(super) fn sign_in_for(page: &str, asked: &Asked<'_>) -> String {
+    link_back("sign-in", &link(page, asked))
+}
+
+/// The sessions of whoever is signed in; that of this browser is `own`.
+pub(super) fn sessions(asked: &Asked<'_>, all: &[people::Session], own: &str) -> Response {
+    let told = |one: &people::Session| {
+        let name = match one.browser.as_str() {
+            "" => "A browser",
+            name => name,
+        };
+        let is_here = one.token_hash == own;
+        let (began, seen) = (passkeys::day(one.created_at), passkeys::day(one.seen_at));
+        let about = match is_here {
+            true => format!("This browser, signed in {began}"),
+            false => format!("Signed in {began}, last seen {seen}"),
+        };
+        Session {
+            id: one.token_hash.clone(),
+            name: name.to_owned(),
+            about,
+        }
+    };
+    let mut links = vec![(asked.return_to(), "Back to the app")];
+    if provider::ways(asked.app, asked.site.hosted.auth_config.as_ref()).by_mail {
+        links.push((link("forgot", asked), "Choose a new password"));
+    }
+    let page = Page {
+        title: "Sessions".into(),
+        text: "Where you are signed in. End what you do not know.".into(),
+        sessions: all.iter().map(told).collect(),
+        links,
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(StatusCode::OK, &page)
 }
 
 /// The passkeys of whoever is signed in.
@@ -116,7 +150,7 @@ pub(super) fn passkeys(
     let host = passkeys::host(asked.site);
     let mut links = vec![(asked.return_to(), "Back to the app")];
     if !is_fresh {
-        let again = sign_in_for_passkeys(asked);
+        let again = sign_in_for("passkeys", asked);
         links.insert(0, (again, "Sign in again to add a passkey"));
     }
     let page = Page {

@@ -352,7 +352,7 @@ async fn used_in(
 pub(super) async fn page(asked: &Asked<'_>) -> Result<Response> {
     allowed(asked)?;
     let Some(session) = session_of(asked).await? else {
-        return Ok(session::redirect(&views::sign_in_for_passkeys(asked)));
+        return Ok(session::redirect(&views::sign_in_for("passkeys", asked)));
     };
     let place = place(asked.site);
     let known = store::list(asked.app.db(), &place, &session.user.user_id).await?;
