@@ -92,12 +92,34 @@ test("the script works early and late, leads in and out, and every tab knows", a
   await expect(other.locator("#who")).toHaveText("ada@example.com");
   expect(await other.evaluate(() => (window as unknown as { kept?: boolean }).kept)).toBe(true);
 
+  const strangerSignsIn = async (): Promise<void> => {
+    await stranger.goto(`${home}/_auth/sign-in`);
+    await stranger.getByLabel("E-mail").fill("ada@example.com");
+    await stranger.getByLabel("Password").fill(PASSWORD);
+    await stranger.getByRole("button", { name: "Sign in" }).click();
+    await expect(stranger.locator("#who")).toHaveText("ada@example.com");
+  };
+
+  // One session is ended by itself.
+  await strangerSignsIn();
+  await other.getByRole("button", { name: "Account of ada@example.com" }).click();
+  await other.getByRole("button", { name: "Sessions" }).click();
+  await expect(other.getByRole("heading", { name: "Sessions" })).toBeVisible();
+  const sessions = other.getByRole("listitem");
+  await expect(sessions).toHaveCount(2);
+  await expect(sessions.filter({ hasText: "This browser" })).toContainText("Chrome on Linux");
+  expect((await new AxeBuilder({ page: other }).analyze()).violations).toEqual([]);
+  const folder = process.env.LOUPE_JOURNEY_PICTURES;
+  if (folder) await other.screenshot({ path: `${folder}/app-sessions.png` });
+  await sessions.filter({ hasNotText: "This browser" }).getByRole("button", { name: /^End / }).click();
+  await expect(sessions).toHaveCount(1);
+  await other.getByRole("link", { name: "Back to the app" }).click();
+  await expect(other.locator("#who")).toHaveText("ada@example.com");
+  await stranger.reload();
+  await expect(stranger.locator("#who")).toHaveText("nobody");
+
   // Everywhere means every browser.
-  await stranger.goto(`${home}/_auth/sign-in`);
-  await stranger.getByLabel("E-mail").fill("ada@example.com");
-  await stranger.getByLabel("Password").fill(PASSWORD);
-  await stranger.getByRole("button", { name: "Sign in" }).click();
-  await expect(stranger.locator("#who")).toHaveText("ada@example.com");
+  await strangerSignsIn();
   await Promise.all([other.waitForEvent("load"), seen(other, (all) => void all.LoupeAuth.signOut({ everywhere: true }))]);
   await expect(other.locator("#who")).toHaveText("nobody");
   await stranger.reload();

@@ -78,6 +78,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     53 "0053_no_scans",
     54 "0054_tries",
     55 "0055_looks_again",
+    56 "0056_browsers_of_sessions",
 ];
 
 const SCHEMA: &str =
