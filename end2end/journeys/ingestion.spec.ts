@@ -263,6 +263,7 @@ test("a collection reads another, and their documents lead to one another, are c
   const columns = page.getByRole("dialog", { name: "Columns" });
   await columns.getByRole("checkbox", { name: "Vectors", exact: true }).uncheck();
   await columns.getByRole("checkbox", { name: "text", exact: true }).check();
+  await picture(page, "document-columns");
   await accessible(page);
   await page.keyboard.press("Escape");
   await page.reload();
@@ -274,6 +275,7 @@ test("a collection reads another, and their documents lead to one another, are c
   await main.getByRole("checkbox", { name: /^Select / }).check();
   await expect(main.getByText("1 document selected")).toBeVisible();
   await expect(main.getByRole("checkbox", { name: "All of this page" })).toBeChecked();
+  await picture(page, "documents-picked");
   await phone(page);
   await main.getByRole("button", { name: "Delete selected" }).click();
   const together = page.getByRole("dialog", { name: "Delete 1 document?" });
@@ -285,6 +287,7 @@ test("a collection reads another, and their documents lead to one another, are c
   await main.getByRole("button", { name: "Reconcile" }).click();
   const missing = page.getByRole("dialog", { name: "Objects and documents" });
   await expect(missing.getByRole("region", { name: "Objects that no document was made of" }).locator("tbody tr")).toHaveCount(1);
+  await picture(page, "reconciliation");
   await accessible(page);
   await page.keyboard.press("Escape");
   await main.getByRole("button", { name: "Process", exact: true }).click();
@@ -301,9 +304,11 @@ test("a collection reads another, and their documents lead to one another, are c
   const settings = page.getByRole("dialog", { name: "Settings of the bucket" });
   await settings.getByRole("checkbox", { name: "note (string)" }).check();
   await settings.getByLabel("Takes").selectOption("upsert");
+  await picture(page, "bucket-settings");
   await accessible(page);
   await settings.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("The bucket is changed")).toBeVisible();
+  await picture(page, "bucket-keyed");
   const keyed = await send(page, "GET", `/v1/buckets/${bucket}`, undefined, namespace);
   expect(keyed.unique_key).toEqual({ fields: ["note"], default_policy: "upsert" });
   await main.getByRole("button", { name: "Split into batches" }).click();

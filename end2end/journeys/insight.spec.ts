@@ -90,6 +90,7 @@ test("documents are gathered, drawn, named and made into a taxonomy that finds w
   const own = await apply.getByLabel("Documents of").locator("option", { hasText: "subjects" }).first().getAttribute("value");
   await apply.getByLabel("Documents of").selectOption(own);
   await accessible(page);
+  await picture(page, "taxonomy-apply");
   await apply.getByRole("button", { name: "Apply", exact: true }).click();
   await expect(page.getByText(/documents found their node/)).toBeVisible({ timeout: 120_000 });
   await page.getByRole("button", { name: /^Stop for/ }).click();
