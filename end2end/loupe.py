@@ -34,7 +34,8 @@ def python_with(*packages):
     folder = CACHE / "bench-venv" / re.split("[=<>]", packages[0])[0]
     python = folder / "bin/python"
     if not (folder / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        shell("need_venv")
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
         (folder / "ready").touch()
     return python

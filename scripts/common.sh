@@ -60,6 +60,11 @@ need_pip() {
     python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
 }
 
+# Some tests and benches ask libraries of Python, in a folder of their own.
+need_venv() {
+    python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+}
+
 # The load generator of the benches.
 need_wrk() {
     command -v wrk >/dev/null || install_packages wrk

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// What `cargo xtask web` built. Debug builds read it from disk. What gets smaller with brotli is carried so and not otherwise:
-/// three megabytes less.
+/// more than a megabyte less.
 #[derive(RustEmbed)]
 #[folder = "../dist/web"]
 #[exclude = "*.wasm"]
