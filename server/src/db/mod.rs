@@ -81,6 +81,16 @@ enum Link {
 /// What a transaction does.
 type Work = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<()>> + Send>;
 
+/// What is undone on SQLite where work fails that shares its commit with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undo {
+    /// What it did itself.
+    Alone,
+    /// If it wrote, all that the commit would have kept; the others are told to try again. For work that has decided before it
+    /// writes, so that only a database in trouble fails it later: it needs no savepoint, which copies each page that changes.
+    Shared,
+}
+
 /// An open transaction.
 pub struct Tx {
     link: TxLink,
@@ -189,15 +199,25 @@ impl Db {
         T: Send + 'static,
         F: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Send + 'static,
     {
+        self.transact(Undo::Alone, work)
+    }
+
+    /// The same, with what a failure undoes said.
+    pub fn transact<T, F>(&self, undo: Undo, work: F) -> BoxFuture<'_, Result<T>>
+    where
+        T: Send + 'static,
+        F: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Send + 'static,
+    {
         let answer = Arc::new(Mutex::new(None));
         let slot = answer.clone();
-        let written = self.transact(Box::new(move |tx| {
+        let work: Work = Box::new(move |tx| {
             Box::pin(async move {
                 let answer = work(tx).await?;
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
                 Ok(())
             })
-        }));
+        });
+        let written = self.run(undo, work);
         Box::pin(async move {
             written.await?;
             let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -206,11 +226,11 @@ impl Db {
     }
 
     /// Of one type, whatever a transaction answers: what is around it would otherwise be compiled for each of hundreds.
-    fn transact(&self, work: Work) -> BoxFuture<'_, Result<()>> {
+    fn run(&self, undo: Undo, work: Work) -> BoxFuture<'_, Result<()>> {
         // Here, for the writer is on a thread of its own.
         let trace_id = front::id();
         match &self.opened().link {
-            Link::Sqlite { writer, .. } => Box::pin(writer.write(trace_id, work)),
+            Link::Sqlite { writer, .. } => Box::pin(writer.write(trace_id, undo, work)),
             Link::Postgres(pool) => Box::pin(async move {
                 let mut tx = Tx::new(TxLink::Postgres(pool.begin().await?));
                 tx.trace_id = trace_id;
@@ -363,10 +383,14 @@ impl Tx {
         }
     }
 
+    pub const fn is_sqlite(&self) -> bool {
+        matches!(self.link, TxLink::Sqlite(_))
+    }
+
     /// Waits for whoever has this name and keeps it to the end of the transaction. What is looked for and then made under a
     /// name is made once: on PostgreSQL transactions run beside each other, on SQLite one writes at a time.
     pub async fn lock(&mut self, name: &str) -> Result<()> {
-        if !matches!(self.link, TxLink::Sqlite(_)) {
+        if !self.is_sqlite() {
             self.run(postgres::LOCK, vec![name.into()]).await?;
         }
         Ok(())

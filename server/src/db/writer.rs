@@ -1,12 +1,13 @@
-//! SQLite's one writer, a thread of its own: up to 256 waiting closures share one transaction (a SAVEPOINT each) and one
-//! fsync. On its thread a statement is a call; handed to another thread, each would cost two switches of it.
+//! SQLite's one writer, a thread of its own: up to 256 waiting closures share one transaction (a SAVEPOINT each, unless they
+//! decide before they write) and one fsync. On its thread a statement is a call; handed to another thread, each would cost two
+//! switches of it.
 
 use std::{panic::AssertUnwindSafe, path::Path, sync::Arc, thread, time::Duration};
 
 use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Tx, TxLink, Work, known::Known, sqlite};
+use super::{Tx, TxLink, Undo, Work, known::Known, sqlite};
 use crate::error::{ApiError, Result};
 
 /// Closures that share one commit at most.
@@ -19,10 +20,14 @@ const CROWD: usize = 4;
 /// That moment. Whoever writes alone never waits for it.
 const GATHERED: Duration = Duration::from_micros(400);
 
+/// KiB of pages that the writer keeps, negative as SQLite has it. It looks at each of them in a commit that split a page.
+const CACHE: i64 = -4096;
+
 /// What runs in the shared transaction for one caller, who hears of it after the commit.
 struct Job {
     /// The id of the caller's request.
     trace_id: String,
+    undo: Undo,
     work: Work,
     answer: oneshot::Sender<Result<()>>,
 }
@@ -41,6 +46,7 @@ pub struct Writer {
 pub(super) fn start(file: &Path, known: Arc<Known>) -> anyhow::Result<Writer> {
     let connection = sqlite::open(file)?;
     sqlite::check_settings(&connection)?;
+    connection.pragma_update(None, "cache_size", CACHE)?;
     let (queue, messages) = mpsc::channel(4 * GROUP);
     thread::Builder::new()
         .name("database writer".into())
@@ -50,10 +56,11 @@ pub(super) fn start(file: &Path, known: Arc<Known>) -> anyhow::Result<Writer> {
 
 impl Writer {
     /// Runs work of the request with this id.
-    pub(super) async fn write(&self, trace_id: String, work: Work) -> Result<()> {
+    pub(super) async fn write(&self, trace_id: String, undo: Undo, work: Work) -> Result<()> {
         let (answer, answered) = oneshot::channel();
         let job = Job {
             trace_id,
+            undo,
             work,
             answer,
         };
@@ -123,32 +130,20 @@ fn commit(tx: &mut Tx, group: Vec<Job>, known: &Known) {
         return;
     }
     let mut ended = Vec::with_capacity(group.len());
+    let mut stands = true;
     for job in group {
-        if !execute(tx, "SAVEPOINT work") {
-            break;
-        }
         // Of each job its own: they share the transaction.
         tx.trace_id = job.trace_id;
-        // Every statement of this transaction is a call, so a closure that speaks to it alone never waits.
-        let Some(result) = AssertUnwindSafe((job.work)(tx))
-            .catch_unwind()
-            .now_or_never()
-        else {
-            tracing::error!("a database closure waited for something other than its transaction");
-            if execute(tx, "ROLLBACK TO work") && execute(tx, "RELEASE work") {
-                continue;
-            }
-            break;
+        let result = match job.undo {
+            Undo::Alone => run_alone(tx, job.work, &mut stands),
+            Undo::Shared => run_shared(tx, job.work, &mut stands),
         };
-        let result =
-            result.unwrap_or_else(|_| Err(ApiError::internal("a database closure panicked")));
-        let keep = result.is_ok();
         ended.push((job.answer, result));
-        if !((keep || execute(tx, "ROLLBACK TO work")) && execute(tx, "RELEASE work")) {
+        if !stands {
             break;
         }
     }
-    let committed = execute(tx, "COMMIT");
+    let committed = stands && execute(tx, "COMMIT");
     if !committed {
         execute(tx, "ROLLBACK");
     }
@@ -171,6 +166,48 @@ fn commit(tx: &mut Tx, group: Vec<Job>, known: &Known) {
     }
 }
 
+/// Runs work whose failure undoes its own statements. The transaction stands no more where those of the savepoint fail.
+fn run_alone(tx: &mut Tx, work: Work, stands: &mut bool) -> Result<()> {
+    *stands = execute(tx, "SAVEPOINT work");
+    if !*stands {
+        return Err(lost_commit());
+    }
+    let result = run(tx, work);
+    *stands = (result.is_ok() || execute(tx, "ROLLBACK TO work")) && execute(tx, "RELEASE work");
+    result
+}
+
+/// Runs work whose failure undoes the whole transaction, if it wrote.
+fn run_shared(tx: &mut Tx, work: Work, stands: &mut bool) -> Result<()> {
+    let before = changes(tx);
+    let result = run(tx, work);
+    *stands = result.is_ok() || changes(tx) == before;
+    if !*stands {
+        tracing::error!("decided work failed after it wrote: nothing of its commit stands");
+    }
+    result
+}
+
+fn run(tx: &mut Tx, work: Work) -> Result<()> {
+    // Every statement of this transaction is a call, so a closure that speaks to it alone never waits.
+    let ended = AssertUnwindSafe(work(tx)).catch_unwind().now_or_never();
+    match ended {
+        Some(Ok(result)) => result,
+        Some(Err(_)) => Err(ApiError::internal("a database closure panicked")),
+        None => Err(ApiError::internal(
+            "a database closure waited for something other than its transaction",
+        )),
+    }
+}
+
+/// Rows that statements of this connection changed so far.
+fn changes(tx: &Tx) -> u64 {
+    match &tx.link {
+        TxLink::Sqlite(connection) => connection.total_changes(),
+        _ => 0,
+    }
+}
+
 /// Whether the statement ran; if not, the log says why.
 fn execute(tx: &Tx, sql: &'static str) -> bool {
     let TxLink::Sqlite(connection) = &tx.link else {
@@ -181,4 +218,96 @@ fn execute(tx: &Tx, sql: &'static str) -> bool {
         tracing::error!(%error, statement = sql, "the database refused a transaction's statement");
     }
     outcome.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+    use crate::db::Db;
+
+    const NOTE: &str = "INSERT INTO notes (name) VALUES ($1)";
+
+    async fn opened(folder: &Path) -> Db {
+        let db = Db::sqlite(&folder.join("loupe.db")).await.unwrap();
+        db.write(|tx| Box::pin(tx.run("CREATE TABLE notes (name TEXT)", vec![])))
+            .await
+            .unwrap();
+        db
+    }
+
+    /// Holds the writer until something is sent, so that what is asked for meanwhile shares one commit.
+    async fn held(db: &Db) -> Sender<()> {
+        let (release, released) = channel::<()>();
+        let (begun, begins) = oneshot::channel();
+        let db = db.clone();
+        tokio::spawn(async move {
+            db.write(move |_| {
+                let _ = begun.send(());
+                let _ = released.recv();
+                Box::pin(std::future::ready(Ok(())))
+            })
+            .await
+        });
+        begins.await.unwrap();
+        release
+    }
+
+    /// What came of work that notes a name, and fails then if it is to.
+    fn note(db: &Db, undo: Undo, name: &'static str, fails: bool) -> tokio::task::JoinHandle<bool> {
+        let db = db.clone();
+        tokio::spawn(async move {
+            let noted = db.transact(undo, move |tx| {
+                Box::pin(async move {
+                    tx.run(NOTE, vec![name.into()]).await?;
+                    match fails {
+                        true => Err(ApiError::internal("the disk is broken")),
+                        false => Ok(()),
+                    }
+                })
+            });
+            noted.await.is_ok()
+        })
+    }
+
+    async fn noted(db: &Db) -> Vec<String> {
+        let rows: Vec<(String,)> = db
+            .all("SELECT name FROM notes ORDER BY name", vec![])
+            .await
+            .unwrap();
+        rows.into_iter().map(|(name,)| name).collect()
+    }
+
+    #[tokio::test]
+    async fn failures_undo_their_own_part_or_the_commit_that_they_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = opened(folder.path()).await;
+
+        let release = held(&db).await;
+        let kept = note(&db, Undo::Shared, "kept", false);
+        let refused = note(&db, Undo::Alone, "refused", true);
+        tokio::task::yield_now().await;
+        release.send(()).unwrap();
+        assert!(kept.await.unwrap());
+        assert!(!refused.await.unwrap());
+        assert_eq!(noted(&db).await, ["kept"]);
+
+        let release = held(&db).await;
+        let before = note(&db, Undo::Alone, "before", false);
+        tokio::task::yield_now().await;
+        let broken = note(&db, Undo::Shared, "broken", true);
+        tokio::task::yield_now().await;
+        let after = note(&db, Undo::Alone, "after", false);
+        tokio::task::yield_now().await;
+        release.send(()).unwrap();
+        for lost in [before, broken, after] {
+            assert!(!lost.await.unwrap());
+        }
+        assert_eq!(noted(&db).await, ["kept"]);
+
+        // The writer goes on.
+        assert!(note(&db, Undo::Shared, "next", false).await.unwrap());
+        assert_eq!(noted(&db).await, ["kept", "next"]);
+    }
 }

@@ -8,7 +8,8 @@ use crate::{
 };
 
 crate::sql! {
-    const BUMP = "UPDATE organizations SET event_seq = event_seq + 1 WHERE org_id = $1 RETURNING event_seq";
+    const BUMP = "UPDATE organizations SET event_seq = event_seq + 1 WHERE org_id = $1";
+    const NEXT = "UPDATE organizations SET event_seq = event_seq + 1 WHERE org_id = $1 RETURNING event_seq";
     const INSERT = "INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at, trace_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     const LIST = "SELECT seq, namespace_id, event_type, operation, payload, created_at, trace_id FROM events WHERE org_id = $1 AND seq > $2 AND ($3 = '' OR namespace_id = $3) AND ($4 = '' OR event_type = $4) ORDER BY seq LIMIT $5";
     const NEWEST = "SELECT event_seq FROM organizations WHERE org_id = $1";
@@ -30,9 +31,15 @@ crate::row! {
 }
 
 pub(super) async fn insert(tx: &mut Tx, event: Event, now: i64) -> Result<()> {
-    let bumped: Option<(i64,)> = tx.one(BUMP, args![&event.org_id]).await?;
+    let next: Option<(i64,)> = if tx.is_sqlite() {
+        // It answers RETURNING from a table that it makes for it: two statements are quicker.
+        tx.run(BUMP, args![&event.org_id]).await?;
+        tx.one(NEWEST, args![&event.org_id]).await?
+    } else {
+        tx.one(NEXT, args![&event.org_id]).await?
+    };
     let (seq,) =
-        bumped.ok_or_else(|| ApiError::internal("an event names an unknown organization"))?;
+        next.ok_or_else(|| ApiError::internal("an event names an unknown organization"))?;
     tx.note_event(&event.org_id, seq);
     let operation = event.operation();
     let args = args![

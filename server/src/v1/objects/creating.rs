@@ -24,7 +24,7 @@ use crate::{
     app::App,
     auth::{Scope, Write},
     clock,
-    db::Tx,
+    db::{Tx, Undo},
     error::{ApiError, Result, Violation},
     id,
     limits::quota,
@@ -334,9 +334,14 @@ async fn write(app: &App, scope: &Scope<Write>, drafts: Vec<Draft>) -> Result<Ma
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
     let now = app.clock().micros();
     let drafted: Vec<Drafted> = drafts.iter().map(Drafted::of).collect();
+    // One draft is made or refused before anything is written; only a connection may be found gone afterwards.
+    let undo = match &*drafts {
+        [one] if blobs::sources([&one.object].into_iter()).is_empty() => Undo::Shared,
+        _ => Undo::Alone,
+    };
     let written = app
         .db()
-        .write(move |tx| {
+        .transact(undo, move |tx| {
             Box::pin(async move {
                 for name in duplicates(&drafts) {
                     tx.lock(&name).await?;
