@@ -16,6 +16,8 @@ from loupe import Server, free_port, python_with
 
 HERE = pathlib.Path(__file__).resolve().parent
 DIMENSION, QUERIES, TURN = 384, 300, 50
+# Questions that each side is asked by itself: the hundredth part of them is ten.
+ALONE = 1000
 
 
 class Connection:
@@ -99,7 +101,7 @@ def load(server, collection_of_vectors, data):
 
 def search_figure(show, collection_of_vectors, points):
     with tempfile.TemporaryDirectory(prefix="loupe-chroma-") as folder, Server() as server, chroma(folder) as (peer, port):
-        peer("make", points, 2 * QUERIES, DIMENSION)
+        peer("make", points, 2 * QUERIES + ALONE, DIMENSION)
         data, asked = rows(f"{folder}/data"), rows(f"{folder}/asked")
         server.start()
         path = load(server, collection_of_vectors, data)
@@ -115,6 +117,7 @@ def search_figure(show, collection_of_vectors, points):
             return wait, {int(number) for number in found["ids"][0]}
 
         sides = [(ask, Connection(server.port), [], [], []), (ask_peer, Connection(port), [], [], [])]
+        idle = []
         # The first questions of both are told apart: pages that were never read are the disk's matter. In turns, so that both meet
         # the same machine.
         for first in range(0, 2 * QUERIES, TURN):
@@ -124,13 +127,17 @@ def search_figure(show, collection_of_vectors, points):
                     wait, found = one(connection, vector)
                     (cold if first < QUERIES else waits).append(wait)
                     recalls.append(len(found & true) / 10)
+        # The slowest of a turn are its first, when what they need went from the processor's caches. Nothing else runs now.
+        for one, connection, *_ in sides:
+            idle.append(percentile([one(connection, vector)[0] for vector in asked[2 * QUERIES :]], 0.99))
         (_, _, cold, waits, recalls), (_, _, _, their_waits, their_recalls) = sides
         server.stop()
         start = server.start()
         first, _ = ask(Connection(server.port), asked[0])
     show("P-6", f"search, {points} x {DIMENSION}, p50", statistics.median(waits), "ms", ("chroma", statistics.median(their_waits)), "<= 0.5x")
     show("P-6", "  the first queries after the load, p50", statistics.median(cold), "ms")
-    show("P-6", "search, p99", percentile(waits, 0.99), "ms", ("chroma", percentile(their_waits, 0.99)), "<= 5 ms idle")
+    show("P-6", f"search, p99 of {ALONE} in a row", idle[0], "ms", ("chroma", idle[1]), "<= 5 ms idle")
+    show("P-6", "  p99 in turns with the other", percentile(waits, 0.99), "ms", ("chroma", percentile(their_waits, 0.99)))
     show("P-6", "recall@10", statistics.mean(recalls), "", ("chroma", statistics.mean(their_recalls)), ">= 0.98")
     show("P-9", f"start to first answer and search, {points}", start + first / 1e3, "s", None, "<= 2 s with 100000")
 

@@ -32,7 +32,12 @@ fn gallery(change: impl FnOnce(&mut Value)) -> Fake {
 /// One part of a form: its name, the name and kind of a file where it is one, and what it holds.
 type Part<'a> = (&'a str, Option<(&'a str, &'a str)>, &'a [u8]);
 
+/// As the script of a page sends it.
 async fn post(host: &Arc<Fake>, path: &str, parts: &[Part<'_>]) -> Reply {
+    post_as("cors", host, path, parts).await
+}
+
+async fn post_as(mode: &str, host: &Arc<Fake>, path: &str, parts: &[Part<'_>]) -> Reply {
     let mut body = Vec::new();
     for (name, file, content) in parts {
         let file = file.map_or_else(String::new, |(file, kind)| {
@@ -47,6 +52,7 @@ async fn post(host: &Arc<Fake>, path: &str, parts: &[Part<'_>]) -> Reply {
     body.extend_from_slice(b"--edge--\r\n");
     let request = Request::post(path)
         .header("content-type", "multipart/form-data; boundary=edge")
+        .header("sec-fetch-mode", mode)
         .body(Body::from(body));
     common::send(host, request.unwrap()).await
 }
@@ -100,6 +106,59 @@ async fn a_page_is_searched_with_a_picture() {
     let named = get(&host, "/r/books?picture=heron.png").await;
     assert_eq!(named.robots(), "index, follow");
     assert!(host.asked.lock().unwrap().pop().unwrap().inputs.is_empty());
+}
+
+#[tokio::test]
+async fn without_script_the_picture_is_kept_for_the_other_pages() {
+    let mut gallery = gallery(|_| ());
+    gallery.total = 40;
+    let host = Arc::new(gallery);
+    let parts: [Part<'_>; 2] = [("query", None, b"grey"), HERON];
+    let found = post_as("navigate", &host, "/r/books", &parts).await;
+    let next = found.attributes(".paging a", "href").remove(0);
+    let item = found.attributes("article a.cover", "href").remove(0);
+    assert!(next.contains("picture=held%3A"), "{next}");
+    // Nobody is led to it by what others are given.
+    assert!(found.attributes("[data-share]", "data-share").is_empty());
+    assert!(
+        !found
+            .attributes("link[rel=canonical]", "href")
+            .iter()
+            .any(|to| to.contains("held"))
+    );
+    host.asked.lock().unwrap().clear();
+
+    let second = get(&host, &next).await;
+    assert_eq!(
+        (second.status, second.robots()),
+        (StatusCode::OK, "noindex, follow".into())
+    );
+    let asked = host.asked.lock().unwrap().pop().unwrap();
+    assert_eq!(
+        (Value::Object(asked.inputs), asked.page),
+        (
+            json!({"query": "grey", "picture": "data:image/png;base64,iVBORw=="}),
+            2
+        )
+    );
+    assert_eq!(second.texts(".file .note"), ["Searched with heron.png."]);
+    assert!(!second.body.contains("iVBORw"));
+    let back = get(&host, &item).await;
+    assert!(
+        back.body.contains("picture=held%3A"),
+        "the way back to the results"
+    );
+
+    // Nobody guesses the name of another one.
+    host.asked.lock().unwrap().clear();
+    let lost = next.replace("held%3A", "held%3A0");
+    let lost = get(&host, &lost).await;
+    assert_eq!(lost.status, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        lost.texts(".file .note.bad"),
+        ["This file is not kept any more: choose it again."]
+    );
+    assert!(host.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

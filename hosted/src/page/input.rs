@@ -24,6 +24,8 @@ pub struct Upload {
     pub name: String,
     /// Its content as retrievers take files: an address of the scheme `data`.
     pub data: String,
+    /// What addresses call it while it is kept; script sends it along instead.
+    pub held: Option<String>,
 }
 
 /// One field of the search form.

@@ -7,6 +7,7 @@ mod form;
 mod format;
 mod frame;
 mod head;
+mod held;
 mod icon;
 mod input;
 mod item;

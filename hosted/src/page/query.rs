@@ -5,6 +5,7 @@ use loupe_wire::{Object, Value};
 use serde_json::json;
 
 use super::{
+    held,
     input::{Input, Upload, accepts, inputs_of, is_boxes, is_text},
     look::Look,
 };
@@ -100,10 +101,17 @@ impl Query {
             given.entry(first.param.clone()).or_insert(values);
         }
         for input in &mut inputs {
-            // No address holds a file: what stands there under its name is at most what it is called.
-            if accepts(input).is_none() {
-                input.values = given.get(&input.param).cloned().unwrap_or_default();
+            let values = given.get(&input.param).cloned().unwrap_or_default();
+            if accepts(input).is_some() {
+                // What stands there under a file's name is what it is called, unless it is kept.
+                let held = values.first();
+                let held = held.and_then(|name| held::find(&page.public_name, name));
+                let held = held.transpose();
+                input.error = held.as_ref().err().copied();
+                input.file = held.unwrap_or_default();
+                continue;
             }
+            input.values = values;
             input.error = match input.is_list() && input.values.len() > MOST_VALUES {
                 true => Some(TOO_MANY),
                 false => input.typed().err(),
@@ -156,7 +164,7 @@ impl Query {
         self.inputs.iter().any(|input| accepts(input).is_some())
     }
 
-    /// The file that is searched with: no address stands for such a search.
+    /// The file that is searched with: no lasting address stands for such a search.
     pub fn file(&self) -> Option<&Upload> {
         self.inputs.iter().find_map(|input| input.file.as_ref())
     }
@@ -266,13 +274,14 @@ impl Query {
 
     /// The address that others are given: the page itself, also from a frame of another site.
     pub fn shared(&self) -> String {
-        self.address(&self.home, |_| true, |_, _| true, self.page)
+        let lasts = |input: &Input| input.file.is_none();
+        self.address(&self.home, lasts, |_, _| true, self.page)
     }
 
     /// Address of an item, with the way back to these results where there is one.
     pub fn item(&self, document_id: &str) -> String {
         let path = format!("{}/item/{}", self.home, encode(document_id));
-        if self.file().is_some() {
+        if self.file().is_some_and(|file| file.held.is_none()) {
             return path;
         }
         self.address(&path, |_| true, |_, _| true, self.page)
@@ -287,12 +296,9 @@ impl Query {
     ) -> String {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for input in self.inputs.iter().filter(|input| keep_input(input)) {
-            pairs.extend(
-                input
-                    .values
-                    .iter()
-                    .map(|value| (input.param.clone(), value.clone())),
-            );
+            let held = input.file.iter().filter_map(|file| file.held.as_ref());
+            let values = input.values.iter().chain(held);
+            pairs.extend(values.map(|value| (input.param.clone(), value.clone())));
         }
         for (field, values) in &self.filters {
             let kept = values.iter().filter(|value| keep_filter(field, value));
@@ -468,6 +474,7 @@ mod tests {
             Ok(Upload {
                 name: "cat.png".into(),
                 data: "data:image/png;base64,AA==".into(),
+                held: None,
             }),
         );
         assert!(!query.has_errors());

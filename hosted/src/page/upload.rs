@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Semaphore;
 
+use super::held;
 use super::input::{Upload, accepts};
 use super::look::Look;
 use super::query::{Query, View, joined};
@@ -97,7 +98,14 @@ async fn search(
         let to = query.at_page(query.page);
         return (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
     }
+    // Script sends the file along to other pages of the results; a browser without it follows their addresses.
+    let mode = headers.get("sec-fetch-mode");
+    let follows = mode.is_none_or(|mode| mode == "navigate");
     for (param, file) in sent.files {
+        let file = match file {
+            Ok(file) if follows => Ok(held::hold(public_name, file)),
+            file => file,
+        };
         query.attach(&param, file);
     }
     show(host, &page, visitor, &look, &query, &headers).await
@@ -154,7 +162,8 @@ async fn upload(
         "application/octet-stream".to_owned()
     };
     let data = format!("data:{kind};base64,{}", STANDARD.encode(&bytes));
-    Ok(Some(Ok(Upload { name, data })))
+    let held = None;
+    Ok(Some(Ok(Upload { name, data, held })))
 }
 
 /// What a field holds; none where it is more than `most` bytes, which are read and not kept.

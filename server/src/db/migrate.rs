@@ -79,6 +79,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     54 "0054_tries",
     55 "0055_looks_again",
     56 "0056_browsers_of_sessions",
+    57 "0057_lean_objects",
 ];
 
 const SCHEMA: &str =
