@@ -73,7 +73,6 @@ piece!(search, SEARCH:
 piece!(operate, OPERATE:
     "notifications" => notifications::notifications,
     "alerts" => alerts::everywhere::everywhere,
-    "webhooks" => webhooks::webhooks,
     "ns/:ns/activity" => activity::activity,
     "ns/:ns/triggers" => triggers::triggers,
     "ns/:ns/alerts" => alerts::alerts,
@@ -91,6 +90,7 @@ piece!(organization, ORGANIZATION:
     "audit" => audit::audit,
     "connections" => connections::connections,
     "secrets" => secrets::secrets,
+    "webhooks" => webhooks::webhooks,
 );
 
 piece!(design, DESIGN:

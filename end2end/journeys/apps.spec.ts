@@ -178,6 +178,15 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await expect.poll(() => heading(home)).toBe("Spring");
   await page.getByRole("button", { name: "Serve Version 2" }).click();
   await expect.poll(() => heading(home)).toBe("Summer");
+  await page.getByRole("button", { name: "Changes Version 2" }).click();
+  const changes = page.getByRole("dialog", { name: "Changes of Version 2" });
+  await expect(changes.getByLabel("Since")).toHaveValue("1");
+  await changes.getByText("index.html").click();
+  await expect(changes.locator("del")).toContainText("Spring");
+  await expect(changes.locator("ins")).toContainText("Summer");
+  await accessible(page);
+  await picture(page, "app-changes");
+  await page.keyboard.press("Escape");
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download Version 1" }).click();
   expect(readFileSync(await (await download).path()).subarray(0, 2).toString()).toBe("PK");

@@ -1,6 +1,7 @@
 //! Front ends of one's own, each on an origin of its own.
 
 pub mod access;
+pub mod changes;
 pub mod deploys;
 pub mod domains;
 pub mod log;

@@ -19,7 +19,7 @@ use crate::{
 
 const FAILED: &[Column] = &[
     Column("Object", ""),
-    Column("Reason", ""),
+    Column("Reason", "text-cell"),
     Column("Kind", ""),
     Column("Tier", "num"),
     Column("When", ""),
@@ -214,7 +214,7 @@ fn failure(one: Record) -> AnyView {
         .then(|| format!("{}/{id}", objects.get_untracked()));
     line(vec![
         name(href, id, one.text("collection_id")),
-        words("cut", one.text("error")),
+        words("text-cell", one.text("error")),
         words("", one.text("error_type")),
         number(one.int("tier_num").map(|t| t + 1)),
         cell("nowrap", when(one.opt("timestamp"))),

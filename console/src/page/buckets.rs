@@ -101,9 +101,9 @@ fn properties(lines: Vec<Line>) -> Value {
 
 /// What becomes of what comes in by its key, and how that is called.
 const POLICIES: [(&str, &str); 3] = [
-    ("insert", "Only new objects"),
-    ("update", "Only changes of known objects"),
-    ("upsert", "New objects, and changes of known ones"),
+    ("insert", "New objects only"),
+    ("update", "Changes only"),
+    ("upsert", "New and changed objects"),
 ];
 
 /// The unique key of fields with commas between them; none where there is no field.

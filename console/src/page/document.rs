@@ -125,7 +125,7 @@ fn parts(mut one: Record, annotations: AnyView, place: Place) -> AnyView {
             {annotations}
             <section class="stack-sm"><h3>"Vectors"</h3>
                 {vectors.is_empty().then(|| view! { <p class="muted">"None."</p> })}
-                <dl class="facts">{vectors.into_iter().map(|(name, dims)| view! { <dt class="mono">{name}</dt><dd>{if dims > 0 { format!("{dims} dimensions") } else { "present".into() }}</dd> }.into_any()).collect::<Vec<_>>()}</dl>
+                <dl class="facts">{vectors.into_iter().map(|(name, dims)| view! { <dt class="mono">{name}</dt><dd>{if dims > 0 { format!("{dims} dims") } else { "present".into() }}</dd> }.into_any()).collect::<Vec<_>>()}</dl>
             </section>
             {similar}
             {relations}

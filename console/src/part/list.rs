@@ -314,7 +314,9 @@ pub fn pictured(
         }
         None => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
     };
-    view! { <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{linked(href, name)}<span class="sub mono">{id}</span></span></span></th> }.into_any()
+    // What has no name is called by its id: once is enough.
+    let id = (id != name).then(|| view! { <span class="sub mono">{id}</span> });
+    view! { <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{linked(href, name)}{id}</span></span></th> }.into_any()
 }
 
 /// A cell of short words.

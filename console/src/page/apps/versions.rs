@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::json;
 use web_sys::File;
 
-use super::{super::upload::put, one::Shown};
+use super::{super::upload::put, changes::Compared, one::Shown};
 use crate::{
     api::{Answer, Api, Problem},
     load::{Change, Load, Query},
@@ -36,8 +36,10 @@ pub fn versions(shown: Shown) -> AnyView {
     let (change, share) = (Change::new(), RwSignal::new(0.0));
     let environment = RwSignal::new("production".to_owned());
     let rows = Rows::new(shown.load);
+    let compared = Compared::new(shown);
     provide_context(rows);
     provide_context(shown);
+    provide_context(compared);
     let begun = move |made: Record| deploy.set(&made.text("deploy_id"));
     let upload = Callback::new(move |files: Vec<Dropped>| {
         if let Some(Dropped { file, .. }) = files.into_iter().next() {
@@ -71,6 +73,7 @@ pub fn versions(shown: Shown) -> AnyView {
         <Listing load=shown.load label="Versions" columns=COLUMNS row empty=ViewFn::from(empty) offset=None/>
         // At the end: it grows with its log, and moves nothing.
         {move || (!deploy.value.get().is_empty()).then(|| progress(shown, deploy))}
+        {compared.dialog()}
     }
     .into_any()
 }
@@ -123,7 +126,7 @@ fn switches(shown: Shown, rows: Rows) -> AnyView {
 
 fn row(one: Record) -> AnyView {
     let (session, rows): (_, Rows) = (use_session(), expect_context());
-    let shown: Shown = expect_context();
+    let (shown, compared): (Shown, Compared) = (expect_context(), expect_context());
     let number_of = one.int("version").unwrap_or(0);
     let title = format!("Version {number_of}");
     let serves = one.record("is_active");
@@ -146,7 +149,7 @@ fn row(one: Record) -> AnyView {
     let preview = preview(&shown.load.good().unwrap_or_default(), number_of).map(|url| {
         view! { <a class="btn small" href=url target="_blank" rel="noopener" aria-label=format!("Preview {title}")>"Preview"</a>" " }
     });
-    let buttons = view! { {preview}{restore}{press("Download", &title, Box::new(take))} };
+    let buttons = view! { {compared.button(number_of, &title)}{preview}{restore}{press("Download", &title, Box::new(take))} };
     line(vec![
         name(None, title.clone(), one.text("message")),
         cell("", places.collect::<Vec<_>>().into_any()),

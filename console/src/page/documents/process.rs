@@ -14,7 +14,7 @@ use crate::{
 
 const MISSING: &[Column] = &[
     Column("Object", ""),
-    Column("Reason", ""),
+    Column("Reason", "text-cell"),
     Column("Status", ""),
 ];
 
@@ -100,7 +100,7 @@ fn missing(one: Record) -> AnyView {
         bucket.map(|bucket| format!("/console/ns/{}/buckets/{bucket}/objects/{id}", namespace()));
     line(vec![
         titled(href, id, String::new()),
-        words("", text::words(&one.text("reason"))),
+        words("text-cell", text::words(&one.text("reason"))),
         cell("", badge(&one.text("status"))),
     ])
 }
