@@ -27,6 +27,8 @@ const INERTIA: u64 = 8;
 pub struct Turns {
     at_once: usize,
     free: Arc<Semaphore>,
+    /// Turns that work may have that nobody waits for: all but one.
+    behind: Arc<Semaphore>,
     began: Instant,
     /// Milliseconds after `began` when nobody had a turn.
     idle_at: AtomicU64,
@@ -39,6 +41,8 @@ pub struct Turn {
     mean: Arc<AtomicU64>,
     since: Instant,
     _permit: OwnedSemaphorePermit,
+    /// Of work that nobody waits for.
+    behind: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for Turn {
@@ -59,6 +63,10 @@ const fn learned(mean: u64, took: u64) -> u64 {
     mean - mean / INERTIA + took / INERTIA
 }
 
+fn most_behind(at_once: usize) -> usize {
+    at_once.saturating_sub(1).max(1)
+}
+
 /// How long after an idle moment a burst lasts, where turns last so long.
 fn burst(mean: Duration) -> Duration {
     BURST.max(mean / 3)
@@ -70,6 +78,7 @@ impl Turns {
         Self {
             at_once,
             free: Arc::new(Semaphore::new(at_once)),
+            behind: Arc::new(Semaphore::new(most_behind(at_once))),
             began: Instant::now(),
             idle_at: AtomicU64::new(0),
             mean: Arc::new(AtomicU64::new(micros(GUESS))),
@@ -111,6 +120,7 @@ impl Turns {
             mean: self.mean.clone(),
             since: Instant::now(),
             _permit: permit,
+            behind: None,
         }
     }
 
@@ -120,7 +130,8 @@ impl Turns {
     /// 503 when the line is too long.
     pub async fn take(&self) -> Result<Turn> {
         if let Ok(turn) = self.free.clone().try_acquire_owned() {
-            if self.free.available_permits() + 1 == self.at_once {
+            let behind = most_behind(self.at_once) - self.behind.available_permits();
+            if self.free.available_permits() + 1 + behind >= self.at_once {
                 self.idle_at.store(self.now(), Ordering::Relaxed);
             }
             return Ok(self.turn(turn));
@@ -134,6 +145,16 @@ impl Turns {
 }
 
 impl Turns {
+    /// A turn for work that nobody waits for, however long that takes: it is never refused, and all of it together leaves a turn
+    /// to those who wait, where there are several.
+    pub async fn behind(&self) -> Option<Turn> {
+        let behind = self.behind.clone().acquire_owned().await.ok()?;
+        let permit = self.free.clone().acquire_owned().await.ok()?;
+        let mut turn = self.turn(permit);
+        turn.behind = Some(behind);
+        Some(turn)
+    }
+
     /// A turn for a search that gave its own back while it waited for another machine. It was let in, so it is not
     /// refused now: the time of its request is what bounds the wait.
     pub async fn again(&self) -> Option<Turn> {
@@ -182,6 +203,26 @@ mod tests {
         assert_eq!(refused.kind(), "ServiceUnavailableError");
         drop(held);
         assert!(turns.check().is_ok());
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_leaves_a_turn_and_is_not_refused() {
+        let turns = Turns::new(2);
+        let held = turns.behind().await.unwrap();
+        set_mean(&turns, BURST);
+        tokio::time::sleep(BURST * 2).await;
+        let next = turns.behind();
+        tokio::pin!(next);
+        assert!(futures::poll!(&mut next).is_pending());
+        // Whoever waits has the other turn, and finds the server idle.
+        let turn = turns.take().await.unwrap();
+        assert!(turns.check().is_ok());
+        tokio::time::sleep(BURST * 2).await;
+        assert!(turns.check().is_err());
+        assert!(futures::poll!(&mut next).is_pending());
+        drop(held);
+        assert!(next.await.is_some());
+        drop(turn);
     }
 
     #[test]

@@ -47,17 +47,13 @@ impl<In: Send + 'static, Out: Send + 'static> Workers<In, Out> {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let work: Work<In, Out> = Arc::new(work);
         let (query, queries) = mpsc::channel(QUERY_QUEUE);
-        spawn(
-            name,
-            Arc::new(Mutex::new(queries)),
-            Arc::clone(&work),
-            cores.min(4),
-        )?;
+        let queries = Arc::new(Mutex::new(queries));
+        spawn(name, Lane::Query, queries, Arc::clone(&work), cores.min(4))?;
         let (bulk, parts) = mpsc::channel(2 * cores);
         let parts = Arc::new(Mutex::new(parts));
         for _ in 0..cores {
             // One core a batch beats all cores on one batch: nothing to wait for between two operators.
-            spawn(name, Arc::clone(&parts), Arc::clone(&work), 1)?;
+            spawn(name, Lane::Bulk, Arc::clone(&parts), Arc::clone(&work), 1)?;
         }
         Ok(Self { query, bulk })
     }
@@ -90,12 +86,17 @@ type Queue<In, Out> = Arc<Mutex<mpsc::Receiver<Job<In, Out>>>>;
 
 fn spawn<In: Send + 'static, Out: Send + 'static>(
     name: &str,
+    lane: Lane,
     queue: Queue<In, Out>,
     work: Work<In, Out>,
     cores: usize,
 ) -> Result<()> {
-    let pool = Arc::new(ThreadPool::with_num_threads(cores));
     let body = move || {
+        if lane == Lane::Bulk {
+            give_way();
+        }
+        // Threads begin with the priority of the one that starts them.
+        let pool = Arc::new(ThreadPool::with_num_threads(cores));
         loop {
             let next = queue.lock().blocking_recv();
             let Some(job) = next else { break };
@@ -121,3 +122,15 @@ fn spawn<In: Send + 'static, Out: Send + 'static>(
         .map(|_| ())
         .map_err(|error| EmbedError::Failed(format!("cannot start a thread: {error}")))
 }
+
+/// Lets this thread have what others leave: where every core computes vectors, a request would wait for its turn otherwise.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, LEAST) {
+        tracing::debug!(%error, "a thread keeps its priority");
+    }
+}
+
+/// The lowest priority there is, as `nice` has it.
+#[cfg(target_os = "linux")]
+const LEAST: i32 = 19;

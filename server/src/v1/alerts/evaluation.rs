@@ -151,6 +151,7 @@ async fn search(app: &App, alert: &Alert, cause: &Cause) -> Result<Found> {
     inputs.extend(cause.inputs.clone());
     let execute = Execute {
         inputs,
+        behind: !cause.is_request,
         ..Execute::default()
     };
     let documents = retrievers::execute(app, &scope, &retriever, execute)

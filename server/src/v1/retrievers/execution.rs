@@ -70,6 +70,8 @@ pub struct Execute {
     pub skip_cache: bool,
     /// The page that asks; empty for others.
     pub public_id: String,
+    /// Nobody waits for it: it comes behind those who do, and is not refused.
+    pub behind: bool,
     /// How long whoever asks waits, whatever the retriever's budget says.
     pub max_time_ms: Option<u64>,
     /// The fields that whoever asks is shown; all where absent.
@@ -155,6 +157,10 @@ fn affordable(retriever: &RetrieverModelOutput) -> Result<()> {
         .with("limit", limit))
 }
 
+fn stopping() -> ApiError {
+    ApiError::unavailable("", "the server is stopping")
+}
+
 /// Runs the stages for inputs that are as they should be.
 async fn search<L: Level>(
     app: &App,
@@ -173,7 +179,11 @@ async fn search<L: Level>(
     let budgets = [budget_ms(retriever), ask.max_time_ms];
     // Before anything is read: a write that comes in between leaves another version behind.
     let keeping = (!ask.skip_cache).then(|| keeping(app, scope));
-    let turn = app.turns.take().await?;
+    let turn = match ask.behind {
+        // Without one the server stops.
+        true => app.turns.behind().await.ok_or_else(stopping)?,
+        false => app.turns.take().await?,
+    };
     let held = Arc::new(Held::new(app, org_id, turn));
     let is_whole = ask.shown.is_none();
     let mut run = Run {

@@ -143,6 +143,7 @@ async fn search(
         inputs: config.inputs,
         filters: (!config.filters.is_empty()).then_some(config.filters),
         skip_cache: config.skip_cache,
+        behind: true,
         ..Default::default()
     };
     let answer = retrievers::execute(app, scope, &retriever, ask).await?;
