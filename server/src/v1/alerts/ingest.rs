@@ -43,6 +43,12 @@ const AT_ONCE: usize = 5000;
 /// Looks that one task has under way.
 const TOGETHER: usize = 4;
 
+/// After looks that took longer than this, those of an organization rest so many times as long, and no longer than `MOST_REST`:
+/// what many alerts look for takes a fifth of the time at most, however fast documents come. Microseconds.
+const SHORT: i64 = 100_000;
+const REST: i64 = 4;
+const MOST_REST: i64 = 10_000_000;
+
 /// Documents read at a time.
 const STEP: usize = 500;
 
@@ -77,14 +83,20 @@ impl Written {
 }
 
 /// Leaves a task for every collection that was written to and that alerts watch, and another one for those that wait for the
-/// clock. While the last such task of an organization is under way, more is gathered: alerts fall behind together, they do not
-/// pile up.
+/// clock. While the last such task of an organization is under way, and a while after it, more is gathered: alerts fall behind
+/// together, they do not pile up.
 ///
 /// # Errors
 /// The database does not answer.
 pub async fn dispatch(app: &App) -> Result<()> {
     for (org_id, seen, _) in READER.behind(app.db()).await? {
         if store::under_way(app.db(), &org_id, INGEST).await? {
+            continue;
+        }
+        let now = app.clock().micros();
+        let place = (org_id.as_str(), INGEST);
+        let until = store::rests_until(app.db(), place, now - MOST_REST, REST, SHORT).await?;
+        if until.min(now + MOST_REST) > now {
             continue;
         }
         let (written, last) = gather(app, &org_id, seen).await?;

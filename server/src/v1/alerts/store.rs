@@ -38,6 +38,7 @@ crate::sql! {
 
     const RETRIEVER_NAMESPACE = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
     const NAMESPACE_IDS = "SELECT id FROM namespaces WHERE owner = $1 ORDER BY id";
+    const RESTS = "SELECT CAST(COALESCE(MAX(ended_at + $4 * (ended_at - created_at)), 0) AS BIGINT) FROM tasks WHERE org_id = $1 AND kind = $2 AND ended_at > $3 AND ended_at - created_at > $5";
     const UNDER_WAY = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND kind = $2 AND status IN ('QUEUED', 'IN_PROGRESS', 'PENDING', 'PROCESSING')";
 }
 
@@ -222,6 +223,19 @@ pub(super) async fn retriever_namespace(
 pub(super) async fn namespace_ids(db: &Db, org_id: &str) -> Result<Vec<String>> {
     let rows: Vec<(String,)> = db.all(NAMESPACE_IDS, args![org_id]).await?;
     Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+/// Until when work of this kind rests that ended after `since` and took longer than `least`: `times` as long as it took.
+/// Microseconds.
+pub(super) async fn rests_until(
+    db: &Db,
+    (org_id, kind): (&str, &str),
+    since: i64,
+    times: i64,
+    least: i64,
+) -> Result<i64> {
+    db.number(RESTS, args![org_id, kind, since, times, least])
+        .await
 }
 
 /// Whether work of this kind waits or runs for the organization.
