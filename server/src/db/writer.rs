@@ -132,6 +132,11 @@ fn commit(tx: &mut Tx, group: Vec<Job>, known: &Known) {
     let mut ended = Vec::with_capacity(group.len());
     let mut stands = true;
     for job in group {
+        if !stands {
+            // Not begun: it hears what those hear that are undone.
+            ended.push((job.answer, Ok(())));
+            continue;
+        }
         // Of each job its own: they share the transaction.
         tx.trace_id = job.trace_id;
         let result = match job.undo {
@@ -139,9 +144,6 @@ fn commit(tx: &mut Tx, group: Vec<Job>, known: &Known) {
             Undo::Shared => run_shared(tx, job.work, &mut stands),
         };
         ended.push((job.answer, result));
-        if !stands {
-            break;
-        }
     }
     let committed = stands && execute(tx, "COMMIT");
     if !committed {
@@ -255,7 +257,12 @@ mod tests {
     }
 
     /// What came of work that notes a name, and fails then if it is to.
-    fn note(db: &Db, undo: Undo, name: &'static str, fails: bool) -> tokio::task::JoinHandle<bool> {
+    fn note(
+        db: &Db,
+        undo: Undo,
+        name: &'static str,
+        fails: bool,
+    ) -> tokio::task::JoinHandle<Result<()>> {
         let db = db.clone();
         tokio::spawn(async move {
             let noted = db.transact(undo, move |tx| {
@@ -267,7 +274,7 @@ mod tests {
                     }
                 })
             });
-            noted.await.is_ok()
+            noted.await
         })
     }
 
@@ -289,8 +296,8 @@ mod tests {
         let refused = note(&db, Undo::Alone, "refused", true);
         tokio::task::yield_now().await;
         release.send(()).unwrap();
-        assert!(kept.await.unwrap());
-        assert!(!refused.await.unwrap());
+        assert!(kept.await.unwrap().is_ok());
+        assert!(refused.await.unwrap().is_err());
         assert_eq!(noted(&db).await, ["kept"]);
 
         let release = held(&db).await;
@@ -301,13 +308,19 @@ mod tests {
         let after = note(&db, Undo::Alone, "after", false);
         tokio::task::yield_now().await;
         release.send(()).unwrap();
-        for lost in [before, broken, after] {
-            assert!(!lost.await.unwrap());
+        assert_eq!(
+            broken.await.unwrap().unwrap_err().kind(),
+            "InternalServerError"
+        );
+        // Those that were undone, and those that were not begun, are to come again.
+        for lost in [before, after] {
+            assert!(lost.await.unwrap().unwrap_err().wait().is_some());
         }
         assert_eq!(noted(&db).await, ["kept"]);
 
         // The writer goes on.
-        assert!(note(&db, Undo::Shared, "next", false).await.unwrap());
+        let next = note(&db, Undo::Shared, "next", false);
+        assert!(next.await.unwrap().is_ok());
         assert_eq!(noted(&db).await, ["kept", "next"]);
     }
 }

@@ -96,7 +96,7 @@ pub async fn dispatch(app: &App) -> Result<()> {
         let now = app.clock().micros();
         let place = (org_id.as_str(), INGEST);
         let until = store::rests_until(app.db(), place, now - MOST_REST, REST, SHORT).await?;
-        if until.min(now + MOST_REST) > now {
+        if until > now {
             continue;
         }
         let (written, last) = gather(app, &org_id, seen).await?;
