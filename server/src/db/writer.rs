@@ -314,7 +314,8 @@ mod tests {
         );
         // Those that were undone, and those that were not begun, are to come again.
         for lost in [before, after] {
-            assert!(lost.await.unwrap().unwrap_err().wait().is_some());
+            let told = lost.await.unwrap().unwrap_err();
+            assert_eq!(told.message(), lost_commit().message());
         }
         assert_eq!(noted(&db).await, ["kept"]);
 

@@ -173,6 +173,30 @@ both! {
         assert_eq!((&notes["total"], &notes["results"][0]["metadata"]["alert_id"]), (&json!(1), &json!(id)));
     }
 
+    async fn after_long_looks_alerts_rest_and_then_look_at_all_that_was_written(server) {
+        let (namespace, retriever) = retriever(&server, "watched").await;
+        let receiver = Receiver::start().await;
+        let id = id(&make(&server, &namespace, watch("anything", &retriever, &receiver.url)).await);
+        server.app.clock().hold();
+        write(&server, &namespace, "whale").await;
+        let first = results(&server, &namespace, &id, is_delivered).await;
+        // Three seconds long, so that they rest for ten.
+        let lengthen = server.app.db().write(|tx| {
+            Box::pin(tx.run("UPDATE tasks SET created_at = created_at - 3000000 WHERE kind = 'alert_ingest'", vec![]))
+        });
+        assert_eq!(lengthen.await.unwrap(), 1);
+        let written = [write(&server, &namespace, "dolphin").await, write(&server, &namespace, "orca").await];
+        for seconds in [0, 9] {
+            server.app.clock().advance(seconds);
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            let seen = results(&server, &namespace, &id, |_| true).await;
+            assert_eq!(seen["execution_id"], first["execution_id"], "{seconds}");
+        }
+        server.app.clock().advance(2);
+        let next = results(&server, &namespace, &id, |one| one["execution_id"] != first["execution_id"]).await;
+        assert_eq!(next["source_documents"], json!(written));
+    }
+
     async fn a_rest_is_kept_on_every_path_and_what_stands_is_told_again_when_asked(server) {
         let (namespace, retriever) = retriever(&server, "rested").await;
         let receiver = Receiver::start().await;
