@@ -16,6 +16,7 @@ export default defineConfig({
   globalSetup: "./setup.ts",
   reporter: "./reporter.ts",
   use: {
+    actionTimeout: 60_000,
     viewport: { width: 1280, height: 900 },
     launchOptions: {
       executablePath: process.env.LOUPE_TEST_CHROMIUM ?? "/usr/bin/chromium",

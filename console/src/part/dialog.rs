@@ -24,6 +24,12 @@ pub fn Modal(
             _ => {}
         }
     });
+    // Browsers tell of it a moment later, when it may have been opened again.
+    let closed = move |_| {
+        if node.get_untracked().is_some_and(|dialog| !dialog.open()) {
+            open.set(false);
+        }
+    };
     let inside = move || {
         open.get().then(|| {
             let close = (!guarded).then(|| view! {
@@ -40,7 +46,7 @@ pub fn Modal(
     };
     view! {
         <dialog node_ref=node class=format!("dialog {class}") aria-label=move || title.get()
-            on:close=move |_| open.set(false)
+            on:close=closed
             on:cancel=move |event: leptos::ev::Event| if guarded { event.prevent_default() }
             // Browsers let a second Escape through when the first was refused.
             on:keydown=move |event| if guarded && event.key() == "Escape" { event.prevent_default() }>
