@@ -100,8 +100,9 @@ def library(contents, collections=1, extractor=None, settings=None):
 def ingest(server, batch):
     """The seconds that a batch takes."""
     began = time.perf_counter()
-    server.call("POST", f"{batch}/submit", {})
-    while (status := server.call("GET", batch)["status"]) not in ENDED:
+    task = server.call("POST", f"{batch}/submit", {})["task_id"]
+    # The task tells how far it is; the batch would tell each of its objects, too.
+    while (status := server.call("GET", f"/v1/tasks/{task}")["status"]) not in ENDED:
         time.sleep(0.05)
     if status != "COMPLETED":
         raise SystemExit(f"the batch ended as {status}")

@@ -40,6 +40,8 @@ use crate::{
     v1,
     v1::{
         audit::repeats::Repeats,
+        batches::Members,
+        billing::Stored,
         notifications::Listeners,
         retrievers::{Acts, Answers, History, ReadyRetrievers, Used},
     },
@@ -128,6 +130,10 @@ pub struct Inner {
     pub kept: Arc<Kept>,
     /// What people did with answers, for those that learn from it.
     pub acts: Acts,
+    /// The objects of batches that are looked at.
+    pub members: Members,
+    /// How much organizations had in storage lately.
+    pub stored: Stored,
     /// Searches the web for stages.
     pub web_search: Option<Arc<WebSearch>>,
     /// Searches by picture for stages.
@@ -227,6 +233,8 @@ impl App {
             answers: Answers::new(several),
             kept: Arc::new(Kept::new(Answers::lasting(several))),
             acts: Acts::default(),
+            members: Members::default(),
+            stored: Stored::default(),
             web_search: parts.web_search,
             reverse_image: parts.reverse_image,
             metrics: Metrics::default(),

@@ -80,6 +80,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     55 "0055_looks_again",
     56 "0056_browsers_of_sessions",
     57 "0057_lean_objects",
+    58 "0058_counted_batches",
 ];
 
 const SCHEMA: &str =

@@ -11,6 +11,7 @@ mod healing;
 mod heartbeat;
 mod inspecting;
 mod listing;
+mod members;
 mod routes;
 mod splitting;
 mod stopping;
@@ -29,6 +30,7 @@ use loupe_wire::{
 pub use again::Again;
 pub use dropping::{LeftOut, tell};
 pub use flow::{CHUNK, CRAWL, ChunkEnd, SourceDocuments, admit, end_chunk};
+pub use members::Members;
 pub use routes::router;
 pub use splitting::split;
 pub use stopping::cancel;
@@ -75,7 +77,6 @@ pub async fn get(
     batch_id: &str,
 ) -> Result<BatchModel> {
     let mut batch = store::find(app.db(), org_id, namespace_id, bucket_id, batch_id).await?;
-    batch.object_ids = store::object_ids(app.db(), batch_id).await?;
     let all = Failures::default();
     let failed = store::failed(app.db(), batch_id, &all, SHOWN_FAILURES, 0).await?;
     batch.failed_objects = failed
@@ -89,7 +90,10 @@ pub async fn get(
         .collect();
     let mut batches = [batch];
     complete(app, org_id, &mut batches).await?;
-    let [batch] = batches;
+    let [mut batch] = batches;
+    let count = batch.progress.as_ref().and_then(|progress| progress.total);
+    let ids = members::members(app, batch_id, count.unwrap_or(0)).await?;
+    batch.object_ids.clone_from(&ids);
     Ok(batch)
 }
 

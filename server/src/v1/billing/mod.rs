@@ -7,6 +7,7 @@ mod card;
 mod current;
 mod routes;
 mod store;
+mod stored;
 mod transactions;
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveTime, Utc};
@@ -27,6 +28,7 @@ pub use card::{OBJECT_USD, QUERY_CREDITS, QUERY_USD, STORAGE_GB_MONTH_USD, extra
 pub use current::credits;
 pub use routes::router;
 pub use store::{Ingested, note};
+pub use stored::Stored;
 
 use crate::{
     app::App,
@@ -90,7 +92,7 @@ async fn spend(app: &App, org_id: &str, period: Period) -> Result<SpendByCategor
     );
     let searches = usage::searches(app, org_id, from, to).await?;
     let objects = store::processed(app.db(), org_id, from, to).await?;
-    let bytes = store::stored_bytes(app.db(), org_id, to).await?;
+    let bytes = stored::bytes(app, org_id, to).await?;
     let months = period.months(app.clock().now());
     let (search_usd, ingestion_usd, storage_usd) = (
         float(searches) * card::QUERY_USD,
@@ -221,7 +223,7 @@ pub(crate) async fn of_vectors(
     let (from, to) = (month.start.timestamp_micros(), month.end.timestamp_micros());
     let queries = usage::searches(app, &caller.org_id, from, to).await?;
     let writes = store::written(app.db(), &caller.org_id, from, to).await?;
-    let data = store::stored_bytes(app.db(), &caller.org_id, to).await?;
+    let data = stored::bytes(app, &caller.org_id, to).await?;
     let now = app.clock().now();
     // Nothing is there yet of a month to come; of one that is over counts what was there at its end.
     let (namespace_count, vectors_stored, bytes) = if month.start > now {
