@@ -5,7 +5,7 @@ import { accessible, noSideways, picture, test, watch } from "./help.ts";
 
 const photo = (name: string): string => join(import.meta.dirname, "../../demo/pictures", name);
 const articles = (page: Page): Locator => page.getByRole("article");
-const box = (page: Page): Locator => page.getByRole("searchbox");
+const box = (page: Page): Locator => page.locator("input[type=search]");
 const filters = (page: Page): Locator => page.getByRole("complementary", { name: "Filters" });
 const chips = (page: Page): Locator => page.getByRole("list", { name: "Filters in force" });
 const said = (page: Page): Locator => page.locator(".sr[aria-live=polite]");

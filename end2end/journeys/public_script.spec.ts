@@ -16,8 +16,14 @@ const byPicture = (): Members => ({
   },
 });
 
+/** The demo's page with a suggestion that goes on from what one of its own does, too. */
+const suggesting = (demo: Members): Members => {
+  const [words] = demo.inputs as Members[];
+  return byWords({ ...demo, inputs: [{ ...words, suggestions: ["river crossing", "an orchestra"] }] });
+};
+
 const articles = (page: Page): Locator => page.getByRole("article");
-const box = (page: Page): Locator => page.getByRole("searchbox");
+const box = (page: Page): Locator => page.locator("input[type=search]");
 
 test("a picture is searched with: chosen, dropped, pasted, and found again on the way back", async ({ page }) => {
   const faults = watch(page);
@@ -161,9 +167,9 @@ test("half a word of an input method is no search; of a whole one the number of 
   });
 });
 
-test("recent searches are beneath the empty field, and go when they are told to", async ({ page, browser }) => {
+test("recent searches and suggestions are beneath the field, and what is kept goes when it is told to", async ({ page, browser }) => {
   const faults = watch(page);
-  await onPage(page, "picture-book-search", byWords, async (address) => {
+  await onPage(page, "picture-book-search", suggesting, async (address) => {
     const search = async (on: Page, words: string): Promise<void> => {
       await on.goto(address);
       await box(on).fill(words);
@@ -174,25 +180,47 @@ test("recent searches are beneath the empty field, and go when they are told to"
     await search(page, "tiger");
     await search(page, "a planet with rings");
     await page.goto(address);
-    const recent = page.getByRole("group", { name: "Recent searches" });
+    const recent = page.getByRole("listbox", { name: "Recent searches" });
     await expect(recent).toBeHidden();
     await box(page).click();
-    await expect(recent.getByRole("link")).toHaveText(["a planet with rings", "tiger"]);
+    await expect(recent.getByRole("option")).toHaveText([/^a planet with rings/, /^tiger/]);
+    await expect(box(page)).toHaveRole("combobox");
+    await expect(box(page)).toHaveAttribute("aria-expanded", "true");
     await accessible(page);
     await picture(page, "public-recent");
     await box(page).press("ArrowDown");
     await page.keyboard.press("ArrowDown");
-    await expect(recent.getByRole("link", { name: "tiger" })).toBeFocused();
+    const tiger = recent.getByRole("option", { name: "tiger" });
+    await expect(tiger).toHaveAttribute("aria-selected", "true");
+    await expect(box(page)).toHaveAttribute("aria-activedescendant", (await tiger.getAttribute("id")) ?? "");
+    await expect(box(page)).toBeFocused();
     await page.keyboard.press("Escape");
     await expect(recent).toBeHidden();
-    await expect(box(page)).toBeFocused();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await expect(box(page)).toHaveValue("a planet with rings");
+    await expect(recent).toBeHidden();
+
+    // What is typed is gone on from: in recent searches, and in what the owner suggests.
+    const offers = page.getByRole("listbox", { name: "Suggestions" });
+    await box(page).fill("ri");
+    await expect(offers.getByRole("option")).toHaveText([/^a planet with ringsrecent$/, "river crossing"]);
+    await accessible(page);
+    await picture(page, "public-suggestions");
+    await page.keyboard.press("ArrowUp");
+    await expect(offers.getByRole("option", { name: "river crossing" })).toHaveAttribute("aria-selected", "true");
+    await page.keyboard.press("ArrowDown");
+    await expect(box(page)).not.toHaveAttribute("aria-activedescendant");
+    await offers.getByRole("option", { name: "river crossing" }).click();
+    await expect(box(page)).toHaveValue("river crossing");
+    await expect(page).toHaveURL(/query=river\+crossing/);
+    await expect(offers).toBeHidden();
+    await box(page).fill("nothing like it");
+    await expect(offers).toBeHidden();
 
     await page.goto(address);
     await box(page).click();
-    await recent.getByRole("button", { name: "Clear recent searches" }).click();
+    await page.getByRole("button", { name: "Clear recent searches" }).click();
     await expect(recent).toBeHidden();
     await expect(box(page)).toBeFocused();
     expect(await page.evaluate(() => Object.keys(localStorage))).toEqual([]);

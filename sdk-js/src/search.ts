@@ -5,6 +5,7 @@
 
 import { announce } from "./announce";
 import { boxes } from "./boxes";
+import { completion } from "./completion";
 import { held } from "./held";
 import { lightbox } from "./lightbox";
 import { seeking } from "./moments";
@@ -12,7 +13,6 @@ import { notes } from "./notes";
 import { page as parsed } from "./page";
 import { picking } from "./picked";
 import { accepted, read } from "./progress";
-import { recent } from "./recent";
 import { sharing } from "./share";
 import { tell } from "./told";
 import { toast, waiting } from "./waiting";
@@ -57,7 +57,7 @@ function enhance(form: HTMLFormElement): void {
   const keep = (more: Kept): void => history.replaceState({ ...kept(), ...more }, "");
 
   const field = form.querySelector<HTMLInputElement>("input[type=search]");
-  const remember = recent(form);
+  const remember = completion(form);
   const picks = picking(form, () => {
     clearTimeout(timer);
     // Nothing is asked where the one file there has to be was taken away.

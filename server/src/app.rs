@@ -193,7 +193,8 @@ impl App {
         let stop = CancellationToken::new();
         let hosting = Hosting::new(&parts.config);
         let versions = Versions::default();
-        let store: Arc<dyn DocStore> = Arc::new(Watched::new(parts.store, versions.clone()));
+        let alone = parts.config.qdrant_url.is_empty();
+        let store: Arc<dyn DocStore> = Arc::new(Watched::new(parts.store, versions.clone(), alone));
         Self(Arc::new(Inner {
             config: parts.config,
             db: parts.db,

@@ -15,6 +15,9 @@ use loupe_engine::{
 };
 use moka::sync::Cache;
 
+/// Counts that are kept at most.
+const MOST_COUNTS: u64 = 10_000;
+
 /// Versions of namespaces: how often documents of each were about to change or had changed.
 #[derive(Clone)]
 pub struct Versions {
@@ -62,15 +65,25 @@ impl Drop for Writing {
     }
 }
 
+/// A number of documents, and the version of the namespace that they were counted in.
+type Counted = (u64, u64);
+
 /// A store whose writes are counted.
 pub struct Watched {
     store: Arc<dyn DocStore>,
     versions: Versions,
+    /// How many documents are within reach: the store looks at each of them to tell. None where others write to it, too.
+    counts: Option<Cache<Reach, Counted>>,
 }
 
 impl Watched {
-    pub fn new(store: Arc<dyn DocStore>, versions: Versions) -> Self {
-        Self { store, versions }
+    /// `alone` where nobody but this process writes to the store.
+    pub fn new(store: Arc<dyn DocStore>, versions: Versions, alone: bool) -> Self {
+        Self {
+            store,
+            versions,
+            counts: alone.then(|| Cache::new(MOST_COUNTS)),
+        }
     }
 }
 
@@ -104,7 +117,21 @@ impl DocStore for Watched {
     }
 
     async fn count(&self, reach: &Reach, filter: Option<&Filter>) -> Result<u64> {
-        self.store.count(reach, filter).await
+        let (Some(counts), None) = (&self.counts, filter) else {
+            return self.store.count(reach, filter).await;
+        };
+        let version = self.versions.get(&reach.namespace_id);
+        if let Some((count, counted_in)) = counts.get(reach)
+            && counted_in == version
+        {
+            return Ok(count);
+        }
+        let count = self.store.count(reach, None).await?;
+        // What is written meanwhile has raised the version, and once more when it ends.
+        if self.versions.get(&reach.namespace_id) == version {
+            counts.insert(reach.clone(), (count, version));
+        }
+        Ok(count)
     }
 
     async fn search(&self, reach: &Reach, query: SearchQuery) -> Result<Vec<Hit>> {

@@ -71,11 +71,8 @@ pub fn suggestions(query: &Query) -> Option<AnyView> {
         // A list shows by itself what there is.
         .filter(|input| !is_choice(&input.config))
         .flat_map(|input| {
-            input
-                .config
-                .suggestions
-                .iter()
-                .flatten()
+            let texts = input.config.suggestions.iter().flatten();
+            texts
                 .take(8)
                 .map(move |text| (query.only(input, text), text.clone()))
         })
@@ -84,6 +81,22 @@ pub fn suggestions(query: &Query) -> Option<AnyView> {
     (!links.is_empty()).then(|| view! {
         <nav class="suggestions" aria-label="Suggestions"><span class="hint">"Try"</span><ul>{links}</ul></nav>
     }.into_any())
+}
+
+/// The suggestions of an input that is typed, for the browser to offer; its id.
+fn offers(input: &Input) -> Option<String> {
+    let some = input.config.suggestions.as_ref();
+    some.filter(|some| !some.is_empty())
+        .map(|_| format!("{}-suggestions", id(input)))
+}
+
+fn offered(input: &Input) -> Option<AnyView> {
+    let list = offers(input)?;
+    let options = input.config.suggestions.iter().flatten();
+    let options = options
+        .map(|text| view! { <option value=text.clone()></option> })
+        .collect_view();
+    Some(view! { <datalist id=list>{options}</datalist> }.into_any())
 }
 
 fn id(input: &Input) -> String {
@@ -106,8 +119,9 @@ fn main_field(input: &Input, autofocus: bool) -> AnyView {
         </svg>
         <input class="entry" type="search" id=id(input) name=input.param.clone() value=input.value().to_owned()
             placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
-            enterkeyhint="search" autofocus=autofocus aria-describedby=described
+            enterkeyhint="search" autofocus=autofocus aria-describedby=described list=offers(input)
             aria-invalid=input.error.map(|_| "true")/>
+        {offered(input)}
     }
     .into_any()
 }
@@ -215,7 +229,8 @@ fn plain(input: &Input, kind: &'static str, step: Option<&'static str>) -> AnyVi
     view! {
         <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=input.value().to_owned()
             placeholder=input.config.placeholder.clone() required=input.config.required aria-describedby=described(input)
-            aria-invalid=invalid/>
+            list=offers(input) aria-invalid=invalid/>
+        {offered(input)}
     }
     .into_any()
 }
