@@ -115,6 +115,7 @@ mod shared_files;
 mod sharing;
 mod shelving;
 mod shipped;
+mod slow_models;
 mod snapshots;
 mod sql;
 mod stages;

@@ -108,16 +108,21 @@ impl Execution {
         (self.report.llm_calls, self.report.tokens) = (0, 0);
     }
 
+    /// What is left of the execution's time, where it has one.
+    pub fn left(&self) -> Option<Duration> {
+        let budget = Duration::from_millis(self.run.max_time_ms?);
+        Some(budget.saturating_sub(self.started.elapsed()))
+    }
+
     /// `None`: the time ran out.
     pub async fn bounded(
         &mut self,
         step: &Step,
         set: Working,
     ) -> Result<Option<Working>, RunError> {
-        match self.run.max_time_ms {
+        match self.left() {
             None => work(step, self, set).await.map(Some),
-            Some(budget) => {
-                let left = Duration::from_millis(budget).saturating_sub(self.started.elapsed());
+            Some(left) => {
                 match tokio::time::timeout(left, work(step, self, set)).await {
                     Ok(done) => done.map(Some),
                     Err(_) => {

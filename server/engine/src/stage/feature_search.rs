@@ -124,7 +124,8 @@ async fn prepare(
         .map(|(s, t)| (&s.query, t.as_slice(), decompose::of(p, s)))
         .collect();
     let (mut prepared, mut failed) = (Prepared::default(), HashSet::new());
-    for (i, query) in query::resolve(at, &asked).await? {
+    let patience = query::patience(at, &p.searches);
+    for (i, query) in query::resolve(at, &asked, patience).await? {
         let (Some(search), Some(found)) = (p.searches.get(i), places.get(i)) else {
             continue;
         };

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use futures::future::join_all;
-use loupe_wire::{ContentQueryInput, Object, SearchQueryInput, TextQueryInputEmbeddingTask, Value};
+use loupe_wire::{
+    ContentQueryInput, FeatureSearchConfig, Object, SearchQueryInput, TextQueryInputEmbeddingTask,
+    Value,
+};
 
 use super::execution::Execution;
 use super::targets::Target;
@@ -44,10 +47,11 @@ enum Asked {
 pub(crate) type Search<'a> = (&'a SearchQueryInput, &'a [Target], Option<decompose::Cut>);
 
 /// The queries of a stage's searches, in their order, each with the number of its search. A text that is cut is several.
-/// Searches without a target get an empty query.
+/// Searches without a target get an empty query, and those whose model takes longer than `patience` none but their words.
 pub(crate) async fn resolve(
     at: &mut Execution,
     searches: &[Search<'_>],
+    patience: Option<Duration>,
 ) -> Result<Vec<(usize, Query)>, RunError> {
     let mut numbers: Vec<usize> = Vec::with_capacity(searches.len());
     let mut queries: Vec<Query> = Vec::with_capacity(searches.len());
@@ -84,7 +88,8 @@ pub(crate) async fn resolve(
     let texts = join_all(texts.into_iter().filter(|(_, list)| !list.is_empty()).map(
         |(output, list)| async move {
             let (places, list): (Vec<usize>, Vec<String>) = list.into_iter().unzip();
-            (places, super::kept::vectors(at, &output, list).await)
+            let vectors = super::kept::vectors(at, &output, list);
+            (places, within(patience, vectors).await)
         },
     ));
     let images = join_all(images.into_iter().map(|(output, list)| async move {
@@ -92,7 +97,7 @@ pub(crate) async fn resolve(
         let vectors = async { at.run.encoders.image(&output).await?.embed(list).await };
         (
             places,
-            vectors
+            within(patience, vectors)
                 .await
                 .map(|list| list.into_iter().map(|f| f.vector).collect::<Vec<_>>()),
         )
@@ -102,6 +107,36 @@ pub(crate) async fn resolve(
         place(&mut queries, &places, vectors);
     }
     Ok(numbers.into_iter().zip(queries).collect())
+}
+
+/// How long searches wait for their models: for all of the time where there is nothing to find without them, else a third of it is
+/// left for what needs none.
+pub(crate) fn patience(at: &Execution, searches: &[FeatureSearchConfig]) -> Option<Duration> {
+    let needs_no_model = |search: &FeatureSearchConfig| {
+        search.lexical
+            || matches!(
+                search.query,
+                SearchQueryInput::Vector(_) | SearchQueryInput::Document(_)
+            )
+    };
+    let some = searches.iter().any(needs_no_model);
+    at.left().filter(|_| some).map(|left| left * 2 / 3)
+}
+
+/// What a model gives within the time.
+async fn within<T>(
+    patience: Option<Duration>,
+    vectors: impl Future<Output = Result<T, EmbedError>>,
+) -> Result<T, EmbedError> {
+    let Some(patience) = patience else {
+        return vectors.await;
+    };
+    let slow = |_| {
+        let told = format!("it did not answer within {} ms", patience.as_millis());
+        Err(EmbedError::Failed(told))
+    };
+    let vectors = tokio::time::timeout(patience, vectors).await;
+    vectors.unwrap_or_else(slow)
 }
 
 /// Tells where a text says that its vector is for something else than a query.
