@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Three processes on one PostgreSQL keep one limit (R-35), and what one of them revokes none of them accepts (R-36).
+"""Three processes on one PostgreSQL keep one limit (R-35), what one of them revokes none of them accepts (R-36), and what is due
+they do once (R-25).
 
-    end2end/processes.py [rates] [keys] [--seconds 12] [--keys 4]
+    end2end/processes.py [rates] [keys] [triggers] [--seconds 12] [--keys 4] [--triggers 20]
     end2end/processes.py --seconds 150 --keys 50      (in full)
 
 R-35: callers of one key ask all three as fast as they can. What passes is counted in every window of 60 seconds, and beside a
 reference bucket that was asked at the same moments. The same with one process, exactly. R-36: keys are rotated and revoked at
-one process while the others are asked for them without a pause.
+one process while the others are asked for them without a pause. R-25: many triggers are due at once, three times, which are fired once
+each; what was missed for ten days while no process was there is made up for once.
 
 PostgreSQL is the one that LOUPE_TEST_POSTGRES names, or one that is started for this run.
 """
@@ -15,6 +17,7 @@ import argparse
 import http.client
 import math
 import secrets
+import subprocess
 import sys
 import threading
 import time
@@ -175,6 +178,51 @@ def keys(servers, count):
         check("R-36", f"a {what} key is accepted elsewhere for, at most", max(0, *late), "s", max(late) < 1, "< 1")
 
 
+def fired(server):
+    """How often each trigger has been executed."""
+    return sorted(one["execution_count"] for one in server.call("GET", "/v1/triggers?limit=100")["results"])
+
+
+def due(servers, days):
+    """Every trigger is to be fired since so many days; answers how often each was, once none is left and nobody looked again."""
+    ask = f"UPDATE triggers SET next_at = CAST(EXTRACT(EPOCH FROM now()) * 1000000 AS BIGINT) - {days} * 86400000000::BIGINT"
+    subprocess.run(["psql", "-q", servers[0].environment["LOUPE_DATABASE_URL"], "-c", ask], check=True)
+    for server in servers:
+        if server.process.poll() is not None:
+            server.start()
+    before, ends = None, time.monotonic() + 60
+    while time.monotonic() < ends:
+        now = fired(servers[0])
+        if now == before and len(set(now)) == 1 and now[0] > 0:
+            break
+        before = now
+        # Each process looks at the clock every second.
+        time.sleep(3)
+    return now
+
+
+def triggers(servers, count):
+    first = servers[0]
+    first.namespace = first.call("POST", "/v1/namespaces", {"namespace_name": f"triggers {secrets.token_hex(4)}"})["namespace_id"]
+    first.call("POST", "/v1/collections", {
+        "collection_name": "things", "source": {"type": "direct_upsert"},
+        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}})
+    retriever = first.call("POST", "/v1/retrievers", {
+        "retriever_name": "things", "collection_identifiers": ["things"],
+        "stages": [{"stage_name": "some", "config": {"stage_id": "limit", "parameters": {"limit": 1}}}]})["retriever_id"]
+    for number in range(count):
+        first.call("POST", "/v1/triggers", {
+            "name": f"look {number}", "trigger_type": "cron", "schedule_config": {"cron_expression": "0 3 * * *"},
+            "action_type": "retriever_execution", "action_config": {"retriever_id": retriever}})
+    for turn in range(1, 4):
+        times = due(servers, turn)
+        check("R-25", f"{count} triggers due for the {turn}. time: executions", sum(times), "", times == [turn] * count, f"= {turn * count}")
+    for server in servers:
+        server.stop()
+    times = due(servers, 10)
+    check("R-25", "ten days missed: executions", sum(times), "", times == [4] * count, f"= {4 * count}")
+
+
 def looked(look, *given):
     """Runs it; what it finds broken it has to find three times: a machine that is busy with something else stands still for
     longer than a second has room for."""
@@ -188,9 +236,10 @@ def looked(look, *given):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["rates", "keys"])
+    parser.add_argument("what", nargs="*", default=["rates", "keys", "triggers"])
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--keys", type=int, default=4)
+    parser.add_argument("--triggers", type=int, default=20)
     given = parser.parse_args()
     servers = together(3)
     try:
@@ -198,6 +247,8 @@ def main():
             looked(rates, servers, given.seconds)
         if "keys" in given.what:
             looked(keys, servers, given.keys)
+        if "triggers" in given.what:
+            triggers(servers, given.triggers)
     finally:
         for server in servers:
             server.close()
