@@ -15,6 +15,7 @@ mod app_audit;
 mod app_authority;
 mod app_bearers;
 mod app_cookies;
+mod app_fixation;
 mod app_headers;
 mod app_mails;
 mod app_oauth;
