@@ -1,8 +1,11 @@
 //! The document store with a count of what was written, so that answers made of older documents are known to be old.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -15,8 +18,9 @@ use loupe_engine::{
 };
 use moka::sync::Cache;
 
-/// Counts that are kept at most.
+/// Counts that are kept at most, and how long: who goes away from a write leaves it to end after its version was raised.
 const MOST_COUNTS: u64 = 10_000;
+const COUNTS_LAST: Duration = Duration::from_secs(10);
 
 /// Versions of namespaces: how often documents of each were about to change or had changed.
 #[derive(Clone)]
@@ -82,7 +86,10 @@ impl Watched {
         Self {
             store,
             versions,
-            counts: alone.then(|| Cache::new(MOST_COUNTS)),
+            counts: alone.then(|| {
+                let counts = Cache::builder().max_capacity(MOST_COUNTS);
+                counts.time_to_live(COUNTS_LAST).build()
+            }),
         }
     }
 }

@@ -71,8 +71,11 @@ pub fn suggestions(query: &Query) -> Option<AnyView> {
         // A list shows by itself what there is.
         .filter(|input| !is_choice(&input.config))
         .flat_map(|input| {
-            let texts = input.config.suggestions.iter().flatten();
-            texts
+            input
+                .config
+                .suggestions
+                .iter()
+                .flatten()
                 .take(8)
                 .map(move |text| (query.only(input, text), text.clone()))
         })
@@ -83,15 +86,16 @@ pub fn suggestions(query: &Query) -> Option<AnyView> {
     }.into_any())
 }
 
-/// The suggestions of an input that is typed, for the browser to offer; its id.
-fn offers(input: &Input) -> Option<String> {
+/// The id of the list of what the browser offers in an input that is typed.
+fn datalist_id(input: &Input) -> Option<String> {
     let some = input.config.suggestions.as_ref();
     some.filter(|some| !some.is_empty())
         .map(|_| format!("{}-suggestions", id(input)))
 }
 
-fn offered(input: &Input) -> Option<AnyView> {
-    let list = offers(input)?;
+/// The suggestions of such an input: the script, where there is one, offers them in its own way.
+fn datalist(input: &Input) -> Option<AnyView> {
+    let list = datalist_id(input)?;
     let options = input.config.suggestions.iter().flatten();
     let options = options
         .map(|text| view! { <option value=text.clone()></option> })
@@ -119,9 +123,9 @@ fn main_field(input: &Input, autofocus: bool) -> AnyView {
         </svg>
         <input class="entry" type="search" id=id(input) name=input.param.clone() value=input.value().to_owned()
             placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
-            enterkeyhint="search" autofocus=autofocus aria-describedby=described list=offers(input)
+            enterkeyhint="search" autofocus=autofocus aria-describedby=described list=datalist_id(input)
             aria-invalid=input.error.map(|_| "true")/>
-        {offered(input)}
+        {datalist(input)}
     }
     .into_any()
 }
@@ -229,8 +233,8 @@ fn plain(input: &Input, kind: &'static str, step: Option<&'static str>) -> AnyVi
     view! {
         <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=input.value().to_owned()
             placeholder=input.config.placeholder.clone() required=input.config.required aria-describedby=described(input)
-            list=offers(input) aria-invalid=invalid/>
-        {offered(input)}
+            list=datalist_id(input) aria-invalid=invalid/>
+        {datalist(input)}
     }
     .into_any()
 }

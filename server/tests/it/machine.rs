@@ -10,8 +10,23 @@ use axum::{
 };
 use serde_json::{Value, json};
 
+use crate::harness::Server;
+
 /// Requests as they came: path, headers, body.
 pub type Seen = Arc<Mutex<Vec<(String, HeaderMap, Value)>>>;
+
+/// The server again, whose texts become vectors at this one's `/embed` (TEI). It is waited for as long as it takes.
+pub async fn with_embedder(server: Server, router: Router) -> Server {
+    // Beside the server's own address, whose ports it may not take.
+    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let endpoint = json!({"output": "all_minilm_l6_v2_v1", "protocol": "tei", "url": url, "dims": 384, "timeout_seconds": 60});
+    let server = server.restart_with(|config| {
+        config.models.endpoints = vec![serde_json::from_value(endpoint).unwrap()];
+    });
+    server.await
+}
 
 fn note(seen: &Seen, path: &str, headers: HeaderMap, body: Value) {
     seen.lock().unwrap().push((path.to_owned(), headers, body));

@@ -9,6 +9,7 @@ use crate::{
     batches::{library, object, process},
     both,
     harness::Server,
+    machine::with_embedder,
 };
 
 const BREAD: &str = "Knead flour and yeast and bake the dough.";
@@ -111,15 +112,7 @@ async fn with_model(server: Server) -> (Server, Model) {
     let router = Router::new()
         .route("/embed", post(embed))
         .with_state(model.clone());
-    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let endpoint =
-        json!({"output": "all_minilm_l6_v2_v1", "protocol": "tei", "url": url, "dims": 384});
-    let server = server.restart_with(|config| {
-        config.models.endpoints = vec![serde_json::from_value(endpoint).unwrap()];
-    });
-    (server.await, model)
+    (with_embedder(server, router).await, model)
 }
 
 both! {

@@ -15,6 +15,7 @@ use crate::{
     batches::library,
     both,
     harness::Server,
+    machine::with_embedder,
     stages::{retriever, stage},
 };
 
@@ -35,14 +36,7 @@ async fn with_model(server: Server) -> (Server, Slow) {
     let slow = Slow::default();
     let router = Router::new().route("/embed", post(embed));
     let router = router.with_state(slow.clone());
-    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let endpoint = json!({"output": "all_minilm_l6_v2_v1", "protocol": "tei", "url": url, "dims": 384, "timeout_seconds": 60});
-    let server = server.restart_with(|config| {
-        config.models.endpoints = vec![serde_json::from_value(endpoint).unwrap()];
-    });
-    (server.await, slow)
+    (with_embedder(server, router).await, slow)
 }
 
 /// Publishes a search for words under a name, by meaning alone or by keywords, too.

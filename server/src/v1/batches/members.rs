@@ -33,7 +33,7 @@ impl Default for Members {
 ///
 /// # Errors
 /// The database does not answer.
-pub(super) async fn members(app: &App, batch_id: &str, count: i64) -> Result<Arc<Vec<String>>> {
+pub(super) async fn find(app: &App, batch_id: &str, count: i64) -> Result<Arc<Vec<String>>> {
     let key = (batch_id.to_owned(), count);
     if let Some(known) = app.members.0.get(&key) {
         return Ok(known);

@@ -92,7 +92,7 @@ pub async fn get(
     complete(app, org_id, &mut batches).await?;
     let [mut batch] = batches;
     let count = batch.progress.as_ref().and_then(|progress| progress.total);
-    let ids = members::members(app, batch_id, count.unwrap_or(0)).await?;
+    let ids = members::find(app, batch_id, count.unwrap_or(0)).await?;
     batch.object_ids.clone_from(&ids);
     Ok(batch)
 }
