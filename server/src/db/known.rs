@@ -1,5 +1,6 @@
-//! Resources that nearly every request looks up, kept in memory until a statement writes to one of their tables, and how
-//! far the change feed of each organization is, so that whoever polls its end costs no read.
+//! Resources that nearly every request looks up, kept in memory until a statement writes to one of their tables, how often
+//! somebody wrote to people of apps and their sessions, which are kept elsewhere by that count, and how far the change feed of
+//! each organization is, so that whoever polls its end costs no read.
 //!
 //! In one process that is exact. Several processes on one PostgreSQL learn of each other's changes after [`SHARED_FOR`] at
 //! most, as they do of revoked keys; what is shown or changed is read from the database, never from here.
@@ -21,8 +22,33 @@ const SHARED_FOR: Duration = Duration::from_secs(1);
 /// How long something that nobody asks for is kept.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// The tables whose rows are kept.
-pub(super) const TABLES: [&str; 4] = ["namespaces", "buckets", "collections", "retrievers"];
+/// What is kept, by the tables that it is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    Definitions,
+    People,
+}
+
+const TABLES: [(&str, Kept); 6] = [
+    ("namespaces", Kept::Definitions),
+    ("buckets", Kept::Definitions),
+    ("collections", Kept::Definitions),
+    ("retrievers", Kept::Definitions),
+    ("app_users", Kept::People),
+    ("app_sessions", Kept::People),
+];
+
+/// What a transaction wrote to, of what is kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Touched([bool; 2]);
+
+impl Touched {
+    pub(super) fn note(&mut self, sql: &str) {
+        if let Some(kept) = writes(sql) {
+            self.0[kept as usize] = true;
+        }
+    }
+}
 
 /// Table, owner, and the id or name that was asked for.
 type Key = (&'static str, String, String);
@@ -35,8 +61,8 @@ struct Entry {
 
 pub struct Known {
     records: Cache<Key, Arc<Entry>>,
-    /// Counts commits that wrote to one of the tables: what was read before the last is not used.
-    changes: AtomicU64,
+    /// Counts commits that wrote to one of the tables of each: what was read before the last is not used.
+    changes: [AtomicU64; 2],
     /// The newest event of each organization; only where no other process may add one.
     newest: Option<Cache<String, i64>>,
 }
@@ -51,7 +77,7 @@ impl Known {
         };
         Self {
             records: records.build(),
-            changes: AtomicU64::new(0),
+            changes: Default::default(),
             newest: (!several_processes).then(|| Cache::new(10_000)),
         }
     }
@@ -70,13 +96,27 @@ impl Known {
         }
     }
 
-    /// To be taken before the database is read, and given to [`Known::keep`].
+    /// Of definitions: to be taken before the database is read, and given to [`Known::keep`].
     pub(super) fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Acquire)
+        self.of(Kept::Definitions).load(Ordering::Acquire)
     }
 
-    pub(super) fn changed(&self) {
-        self.changes.fetch_add(1, Ordering::AcqRel);
+    /// The same of people of apps; none where other processes change them, too.
+    pub(super) fn people(&self) -> Option<u64> {
+        let alone = self.newest.is_some();
+        alone.then(|| self.of(Kept::People).load(Ordering::Acquire))
+    }
+
+    pub(super) fn changed(&self, touched: Touched) {
+        for (changes, touched) in self.changes.iter().zip(touched.0) {
+            if touched {
+                changes.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    const fn of(&self, kept: Kept) -> &AtomicU64 {
+        &self.changes[kept as usize]
     }
 
     pub(super) fn get<R: Send + Sync + 'static>(&self, key: &Key) -> Option<Arc<R>> {
@@ -93,14 +133,15 @@ impl Known {
     }
 }
 
-/// Whether a statement writes to one of the tables.
-pub(super) fn writes(sql: &str) -> bool {
+/// What is kept of the table that a statement writes to.
+fn writes(sql: &str) -> Option<Kept> {
     let sql = sql.trim_start();
-    ["INSERT INTO ", "UPDATE ", "DELETE FROM "]
+    let written = ["INSERT INTO ", "UPDATE ", "DELETE FROM "]
         .iter()
         .find_map(|verb| sql.strip_prefix(verb))
-        .and_then(|rest| rest.split([' ', '(']).next())
-        .is_some_and(|table| TABLES.contains(&table))
+        .and_then(|rest| rest.split([' ', '(']).next())?;
+    let found = TABLES.iter().find(|(table, _)| *table == written);
+    found.map(|(_, kept)| *kept)
 }
 
 #[cfg(test)]
@@ -112,15 +153,16 @@ mod tests {
     fn every_statement_that_writes_to_a_kept_table_is_seen() {
         let mut seen = 0;
         for Statement { file, text, .. } in inventory::iter::<Statement> {
-            let mentions = TABLES.iter().any(|table| {
+            let mentioned = TABLES.iter().find(|(table, _)| {
                 ["INTO", "UPDATE", "DELETE FROM"]
                     .iter()
                     .any(|verb| text.contains(&format!("{verb} {table} ")))
             });
-            assert_eq!(mentions, writes(text), "{file}: {text}");
-            seen += usize::from(mentions);
+            let kept = mentioned.map(|(_, kept)| *kept);
+            assert_eq!(kept, writes(text), "{file}: {text}");
+            seen += usize::from(kept.is_some());
         }
-        assert!(seen >= 4 * 4, "only {seen} statements write to them");
+        assert!(seen >= 6 * 4, "only {seen} statements write to them");
     }
 
     #[test]
@@ -130,10 +172,17 @@ mod tests {
         let before = known.changes();
         known.keep(key(), before, Arc::new(1_u8));
         assert_eq!(known.get::<u8>(&key()).as_deref(), Some(&1));
-        known.changed();
+        let mut touched = Touched::default();
+        touched.note("UPDATE app_users SET data = $1");
+        known.changed(touched);
+        assert_eq!(known.get::<u8>(&key()).as_deref(), Some(&1));
+        assert_eq!(known.people(), Some(1));
+        touched.note("DELETE FROM buckets WHERE bucket_id = $1");
+        known.changed(touched);
         assert_eq!(known.get::<u8>(&key()), None);
         // A reader that was slower than the change.
         known.keep(key(), before, Arc::new(1_u8));
         assert_eq!(known.get::<u8>(&key()), None);
+        assert_eq!(Known::new(true).people(), None);
     }
 }

@@ -94,8 +94,8 @@ pub enum Undo {
 /// An open transaction.
 pub struct Tx {
     link: TxLink,
-    /// Whether it wrote to a table whose rows are kept in memory.
-    changed_known: bool,
+    /// What it wrote to, of what is kept in memory.
+    touched: known::Touched,
     /// The newest event of each organization that it wrote.
     events: Vec<(String, i64)>,
     /// The id of the request that it is part of; empty outside of one.
@@ -301,16 +301,21 @@ impl Db {
         self.known().changes()
     }
 
+    /// Counts commits that wrote to people of apps or to their sessions; none where other processes write to them, too.
+    pub fn people(&self) -> Option<u64> {
+        self.known().people()
+    }
+
     pub fn is_postgres(&self) -> bool {
         matches!(self.opened().link, Link::Postgres(_))
     }
 }
 
 impl Tx {
-    const fn new(link: TxLink) -> Self {
+    fn new(link: TxLink) -> Self {
         Self {
             link,
-            changed_known: false,
+            touched: known::Touched::default(),
             events: Vec::new(),
             trace_id: String::new(),
         }
@@ -331,15 +336,13 @@ impl Tx {
 
     /// Drops what was noted: the transaction did not commit.
     fn forget(&mut self) {
-        self.changed_known = false;
+        self.touched = known::Touched::default();
         self.events.clear();
     }
 
     /// What memory has to learn of a commit, before anybody hears of it.
     fn committed(&mut self, known: &known::Known) {
-        if std::mem::take(&mut self.changed_known) {
-            known.changed();
-        }
+        known.changed(std::mem::take(&mut self.touched));
         for (org_id, seq) in self.events.drain(..) {
             known.event(org_id, seq);
         }
@@ -354,7 +357,7 @@ impl Tx {
     }
 
     fn fetch(&mut self, sql: &'static str, args: Args, most: usize) -> BoxFuture<'_, Result<Rows>> {
-        self.changed_known |= known::writes(sql);
+        self.touched.note(sql);
         match &mut self.link {
             TxLink::Sqlite(connection) => {
                 let rows = sqlite::fetch(connection, sql, args, most).map_err(Into::into);
@@ -371,7 +374,7 @@ impl Tx {
 
     /// Rows changed.
     pub fn run(&mut self, sql: &'static str, args: Args) -> BoxFuture<'_, Result<u64>> {
-        self.changed_known |= known::writes(sql);
+        self.touched.note(sql);
         match &mut self.link {
             TxLink::Sqlite(connection) => {
                 let changed = sqlite::run(connection, sql, args);

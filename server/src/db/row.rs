@@ -160,7 +160,7 @@ macro_rules! tuples {
     };
 }
 
-tuples! { (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) }
+tuples! { (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) (A, B, C, D, E, F, G) }
 
 /// Declares structs that rows are read as: every field is the column of its name.
 #[macro_export]

@@ -47,11 +47,12 @@ use crate::{
     },
 };
 
-/// What this process remembers of attempts and providers.
+/// What this process remembers of attempts, providers and sessions.
 #[derive(Default)]
 pub struct Known {
     throttle: throttle::Throttle,
     providers: provider::Providers,
+    sessions: session::Kept,
 }
 
 /// A request to `/_auth`, taken apart.

@@ -1,17 +1,20 @@
 //! Sessions: an opaque cookie of this host alone, new at every sign-in, over after a week without a visit or a month.
 
+use std::{sync::Arc, time::Duration};
+
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use loupe_wire::AppEndUser;
+use moka::sync::Cache;
 use serde_json::json;
 
 use super::{
     Asked, hash,
     requests::cookie,
     sessions,
-    store::{self, Place, User},
+    store::{self, Open, Place, User},
 };
 use crate::{
     app::App,
@@ -29,6 +32,9 @@ const LONGEST: i64 = 30 * DAY;
 
 /// A session that was seen within this time is not written again.
 const SEEN: i64 = 3_600_000_000;
+
+/// How long a session that nobody uses stays in memory.
+const UNUSED: Duration = Duration::from_secs(300);
 
 /// People that one page may list.
 const LISTED: i64 = 1_000;
@@ -99,19 +105,49 @@ pub async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Opti
     let Some(token) = cookie(headers, Cookie::Session.name(app)) else {
         return Ok(None);
     };
-    let (place, token_hash, now) = (place(site), hash(token), app.clock().micros());
-    let found = store::find_session(app.db(), &place, &token_hash, now).await?;
-    let Some((began, seen, user)) = found else {
+    let (token_hash, now) = (hash(token), app.clock().micros());
+    let Some(open) = open(app, site, &token_hash, now).await? else {
         return Ok(None);
     };
-    if now - seen > SEEN {
-        let until = (now + IDLE).min(began + LONGEST);
+    if now - open.seen_at > SEEN {
+        let until = (now + IDLE).min(open.began_at + LONGEST);
+        let place = place(site);
         let write = app.db().write(move |tx| {
             Box::pin(async move { store::see_session(tx, &place, &token_hash, now, until).await })
         });
         write.await?;
     }
-    Ok(Some(user))
+    Ok(Some(open.user.clone()))
+}
+
+/// Sessions by the hashes of their tokens, each with its app and the number of changes of people when it was read. Where other
+/// processes change them, none is kept: who was signed out there is signed out here with the next request.
+pub(super) struct Kept(Cache<String, (u64, String, Arc<Open>)>);
+
+impl Default for Kept {
+    fn default() -> Self {
+        let kept = Cache::builder().max_capacity(10_000).time_to_idle(UNUSED);
+        Self(kept.build())
+    }
+}
+
+/// The session of this token, from memory while nobody signed in or out since.
+async fn open(app: &App, site: &Site, token_hash: &str, now: i64) -> Result<Option<Arc<Open>>> {
+    let (kept, changes) = (&app.hosting.auth.sessions.0, app.db().people());
+    if let Some((read_at, app_id, open)) = kept.get(token_hash)
+        && Some(read_at) == changes
+        && app_id == site.app_id()
+        && open.expires_at > now
+    {
+        return Ok(Some(open));
+    }
+    let found = store::find_session(app.db(), &place(site), token_hash, now).await?;
+    let found = found.map(Arc::new);
+    if let (Some(changes), Some(open)) = (changes, &found) {
+        let told = (changes, site.app_id().to_owned(), open.clone());
+        kept.insert(token_hash.to_owned(), told);
+    }
+    Ok(found)
 }
 
 /// Signs a browser in: the session it had is over, and the new one leads to `to`. Whoever proved who they are with a password

@@ -21,7 +21,7 @@ crate::sql! {
     const INSERT_IDENTITY = "INSERT INTO app_identities (app_id, issuer, subject, org_id, user_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
 
     const INSERT_SESSION = "INSERT INTO app_sessions (token_hash, org_id, app_id, user_id, browser, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
-    const FIND_SESSION = "SELECT s.created_at AS began_at, s.seen_at, u.user_id, u.email, u.created_at, u.data FROM app_sessions s JOIN app_users u ON u.user_id = s.user_id AND u.app_id = s.app_id WHERE s.token_hash = $3 AND s.org_id = $1 AND s.app_id = $2 AND s.expires_at > $4";
+    const FIND_SESSION = "SELECT s.created_at AS began_at, s.seen_at, s.expires_at, u.user_id, u.email, u.created_at, u.data FROM app_sessions s JOIN app_users u ON u.user_id = s.user_id AND u.app_id = s.app_id WHERE s.token_hash = $3 AND s.org_id = $1 AND s.app_id = $2 AND s.expires_at > $4";
     const SEE_SESSION = "UPDATE app_sessions SET seen_at = $4, expires_at = $5 WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
     const END_SESSION = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
     const SESSIONS = "SELECT token_hash, browser, created_at, seen_at FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND expires_at > $4 ORDER BY seen_at DESC, token_hash LIMIT 100";
@@ -223,19 +223,31 @@ pub(super) async fn insert_session(
     Ok(())
 }
 
-/// A session, with who it is: when it began, and when it was seen.
+/// A session that is not over, and whose it is.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub began_at: i64,
+    pub seen_at: i64,
+    pub expires_at: i64,
+    pub user: User,
+}
+
 pub(super) async fn find_session(
     db: &Db,
     place: &Place,
     token_hash: &str,
     now: i64,
-) -> Result<Option<(i64, i64, User)>> {
-    type Found = (i64, i64, String, String, i64, Json<Profile>);
+) -> Result<Option<Open>> {
+    type Found = (i64, i64, i64, String, String, i64, Json<Profile>);
     let args = args![&place.org_id, &place.app_id, token_hash, now];
-    let row: Option<Found> = db.one(FIND_SESSION, args).await?;
-    Ok(row.map(|(began, seen, id, email, created, profile)| {
-        (began, seen, user((id, email, created, profile)))
-    }))
+    let found: Option<Found> = db.one(FIND_SESSION, args).await?;
+    let open = |(began_at, seen_at, expires_at, id, email, created_at, profile)| Open {
+        began_at,
+        seen_at,
+        expires_at,
+        user: user((id, email, created_at, profile)),
+    };
+    Ok(found.map(open))
 }
 
 pub(super) async fn see_session(

@@ -103,10 +103,10 @@ async fn session_of(asked: &Asked<'_>) -> Result<Option<Session>> {
     };
     let (token_hash, now) = (hash(token), app.clock().micros());
     let found = people::find_session(app.db(), &place(asked.site), &token_hash, now).await?;
-    Ok(found.map(|(began, _, user)| Session {
+    Ok(found.map(|open| Session {
         token_hash,
-        is_fresh: now - began <= FRESH,
-        user,
+        is_fresh: now - open.began_at <= FRESH,
+        user: open.user,
     }))
 }
 
