@@ -322,6 +322,7 @@ fn empty(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     };
     let searched = cards.page.collections.len();
     let scope = match searched {
+        _ if !query.filters.is_empty() => None,
         0 => None,
         1 => Some("The whole collection was searched.".to_owned()),
         number => Some(format!("All {number} collections were searched.")),

@@ -60,6 +60,56 @@ both! {
         }
     }
 
+    async fn filters_count_what_was_found_where_something_was_asked(server) {
+        let namespace = server.namespace("films").await;
+        let body = json!({"collection_name": "films", "source": {"type": "direct_upsert"}, "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor", "version": "v1",
+            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 2}]}}});
+        let films = server.call_in(&namespace, "POST", "/v1/collections", body).await.ok();
+        let mut like = String::new();
+        for (title, kind, year, vector) in [
+            ("Asphalt", "crime", 1929, [1.0, 0.0]), ("M", "crime", 1931, [0.99, 0.1]), ("Spione", "spies", 1928, [0.98, 0.2]),
+            ("Nosferatu", "night", 1922, [0.0, 1.0]), ("Faust", "night", 1926, [0.1, 0.99]), ("Vampyr", "crime", 1932, [0.0, 1.0]),
+        ] {
+            let film = json!({"title": title, "kind": kind, "year": year, "vectors": {"own": vector}});
+            let made = server.call_in(&namespace, "POST", "/v1/collections/films/documents", film).await.ok();
+            if like.is_empty() {
+                like = made["document_id"].as_str().unwrap().to_owned();
+            }
+        }
+        // One that counts by itself, over all that its filters let through, and one that does not.
+        for (name, facets) in [("counted", json!([{"key": "kind"}])), ("uncounted", json!([]))] {
+            let search = stage("feature_search", json!({"searches": [{"feature_uri": "own", "query": {"input_mode": "document", "document_ref": {"document_id": "{{INPUT.like}}"}},
+                "top_k": 10, "min_score": 0.5, "on_empty": "random"}], "final_top_k": 10, "facets": facets}));
+            let body = json!({"retriever_name": name, "collection_identifiers": [films["collection_id"]], "stages": [search],
+                "input_schema": {"like": {"type": "text"}}});
+            let id = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok();
+            let input = json!({"field_name": "like", "field_schema": {"type": "text"}, "label": "Like"});
+            let display = json!({"title": "Films", "inputs": [input], "exposed_fields": ["title", "kind", "year"], "components": {"show_filters": true},
+                "extensions": {"facets": ["kind", "year"]}});
+            let path = format!("/v1/retrievers/{}/publish", id["retriever_id"].as_str().unwrap());
+            server.call_in(&namespace, "POST", &path, json!({"public_name": name, "display_config": display})).await.ok();
+            let asked = format!("/r/{name}?like={like}");
+            // Nothing is asked: all that there is. Then what is near, by its kinds and years.
+            let page = html(&server, &format!("/r/{name}")).await;
+            assert!(page.contains(&value("crime", 3)) && page.contains(&value("night", 2)), "{page}");
+            let page = html(&server, &asked).await;
+            for one in [value("crime", 2), value("spies", 1), value("1931", 1)] {
+                assert!(page.contains(&one), "{one} in {page}");
+            }
+            assert!(!page.contains("f.kind=night") && !page.contains("f.year=1932"), "{page}");
+            // The kind that is chosen leaves the others to be chosen, and of the years those that it has.
+            let page = html(&server, &format!("{asked}&f.kind=spies")).await;
+            assert!(page.contains("Spione") && !page.contains("Asphalt"), "{page}");
+            for one in [value("crime", 2), value("spies", 1), value("1928", 1)] {
+                assert!(page.contains(&one), "{one} in {page}");
+            }
+            assert!(!page.contains(&value("1931", 1)), "{page}");
+            let page = html(&server, &format!("/r/{name}?f.kind=spies")).await;
+            assert!(page.contains(&value("crime", 3)) && page.contains(&value("night", 2)), "{page}");
+        }
+    }
+
     async fn what_an_input_keeps_back_is_not_counted(server) {
         let namespace = server.namespace("orders").await;
         let order = |code: &str, kind: &str| json!({"title": kind, "kind": kind, "code": code});

@@ -385,6 +385,7 @@ mod tests {
             acts: Default::default(),
             around: None,
             shown: None,
+            counted: Vec::new(),
         }
     }
 

@@ -101,6 +101,8 @@ pub struct Run {
     pub around: Option<Arc<dyn Around>>,
     /// The fields that whoever asks is shown, with what lies in them; all where absent.
     pub shown: Option<Arc<[String]>>,
+    /// Fields whose values are counted in all that is found, in place of what stages count of them.
+    pub counted: Vec<String>,
 }
 
 /// What stages may use beyond the store and the models; what is absent is told by the stage that needs it.
@@ -162,6 +164,7 @@ impl Run {
             acts: Arc::default(),
             around: self.around.clone(),
             shown: self.shown.clone(),
+            counted: Vec::new(),
         }
     }
 }
@@ -183,7 +186,7 @@ pub struct StageEvent {
 pub struct Outcome {
     /// The rows of the page: `document_id`, `collection_id`, `score`, user fields, `_internal`.
     pub documents: Vec<Object>,
-    /// `{key, values: [{value, count}]}` a facet.
+    /// `{key, values: [{value, count}]}` a facet; see [`Run::counted`].
     pub facets: Vec<Object>,
     pub statistics: RetrieverExecutionStatistics,
     pub warnings: Vec<String>,
@@ -283,6 +286,7 @@ impl Plan {
                 break;
             }
         }
+        at.count(&set);
         let cut = page::cut(&at, set, size, &|| self.fingerprint(&at.run)).await?;
         Ok(at.finish(cut, statistics, timed_out))
     }

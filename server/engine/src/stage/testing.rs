@@ -1,6 +1,5 @@
 //! An exact store in memory and encoders without models, for tests.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -143,22 +142,11 @@ impl DocStore for Memory {
         field: &str,
         limit: usize,
     ) -> Result<Vec<FacetCount>> {
-        let mut counts: BTreeMap<String, FacetCount> = BTreeMap::new();
+        let mut counts = Counts::default();
         for document in self.within(reach, filter) {
-            if let Some(found) = value_at(&value(&document), field) {
-                let entry = counts.entry(found.to_string());
-                entry
-                    .or_insert_with(|| FacetCount {
-                        value: found.clone(),
-                        count: 0,
-                    })
-                    .count += 1;
-            }
+            counts.add(&value(&document), field);
         }
-        let mut list: Vec<FacetCount> = counts.into_values().collect();
-        list.sort_by_key(|f| std::cmp::Reverse(f.count));
-        list.truncate(limit);
-        Ok(list)
+        Ok(counts.most_frequent(limit))
     }
     async fn drop_collection(&self, _: &str, _: &str) -> Result<()> {
         Ok(())

@@ -141,6 +141,7 @@ fn run(store: Memory, inputs: Value) -> Run {
         acts: Default::default(),
         around: None,
         shown: None,
+        counted: Vec::new(),
     }
 }
 

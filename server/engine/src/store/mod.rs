@@ -4,6 +4,7 @@
 //! conformance suite in `tests/store/`, against an exact in-memory oracle.
 
 pub mod edge;
+mod facets;
 pub mod layout;
 pub mod packed;
 mod payload;
@@ -19,6 +20,7 @@ use loupe_wire::Value;
 use crate::filter::Filter;
 
 pub use edge::{Edge, EdgeOptions};
+pub use facets::Counts;
 pub use layout::view;
 pub use payload::Payload;
 pub use remote::{Remote, RemoteOptions};

@@ -1,15 +1,16 @@
-//! Counts beside the filters of a page, where its retriever makes none.
+//! Counts beside the filters of a page: of all that is found where somebody asked something, else of all that a search may find.
 
 use std::{sync::LazyLock, time::Duration};
 
+use futures::future::join_all;
 use loupe_engine::{filter::Filter, stage::check_inputs};
 use loupe_hosted::{Facet, FacetValue};
-use loupe_wire::{Object, Value};
+use loupe_wire::{Object, OffsetPaginationParams, RetrieverPagination, Value};
 use moka::future::Cache;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{Open, collections, retrievers};
+use super::{Execute, Open, collections, is_asked, retrievers};
 use crate::{app::App, error::Result, list};
 
 /// Values of a field that are counted, the most frequent ones, and letters of one: what is longer is nothing to choose.
@@ -38,12 +39,79 @@ static SLOW: LazyLock<Cache<Key, ()>> = LazyLock::new(|| {
     slow.time_to_live(KEPT).build()
 });
 
+/// Fields with a choice whose other values are searched for beside one answer.
+const MOST_CHOSEN: usize = 3;
+
+/// What a page wants to know beside its results.
+pub(super) struct Wanted {
+    pub inputs: Object,
+    /// The fields to count values of.
+    pub fields: Vec<String>,
+    /// What the visitor chose of them.
+    pub chosen: Option<Value>,
+}
+
 impl Open {
+    /// The filters that a page asks for, with what its answer counted, else with what is counted here. Of a field that the visitor
+    /// chose values of the answer has those alone: the others are counted as if nothing of it was chosen.
+    pub(super) async fn facets(&self, app: &App, told: &[Object], wanted: Wanted) -> Vec<Facet> {
+        let Wanted {
+            inputs,
+            fields,
+            chosen,
+        } = &wanted;
+        let mut found: Vec<Facet> = told.iter().filter_map(facet).collect();
+        found.retain(|facet| fields.contains(&facet.field));
+        let narrowed = fields.iter().filter(|field| is_chosen(chosen, field));
+        if is_asked(inputs) {
+            let others = narrowed.take(MOST_CHOSEN);
+            let others = others.map(|field| self.others(app, &wanted, field));
+            for facet in join_all(others).await.into_iter().flatten() {
+                found.retain(|one| one.field != facet.field);
+                found.push(facet);
+            }
+        } else {
+            for field in narrowed {
+                found.retain(|facet| facet.field != *field);
+            }
+        }
+        let mut rest = fields.clone();
+        rest.retain(|field| !found.iter().any(|facet| facet.field == *field));
+        if !rest.is_empty() {
+            found.extend(self.counts(app, inputs, &rest, chosen.as_ref()).await);
+        }
+        // As the owner has them.
+        found.sort_by_key(|facet| fields.iter().position(|field| *field == facet.field));
+        found
+    }
+
+    /// What the same search finds of a field without the visitor's choice in it; nothing where that is not to be had.
+    async fn others(&self, app: &App, wanted: &Wanted, field: &str) -> Option<Facet> {
+        let all = but(wanted.chosen.as_ref(), field);
+        let filters = (!all.is_empty()).then(|| json!({ "AND": all }));
+        let ask = Execute {
+            inputs: wanted.inputs.clone(),
+            filters: filters.and_then(|filters| filters.as_object().cloned()),
+            pagination: Some(RetrieverPagination::Offset(OffsetPaginationParams {
+                page_size: 1,
+                page_number: 1,
+            })),
+            max_time_ms: u64::try_from(PATIENCE.as_millis()).ok(),
+            unnoted: true,
+            counted: vec![field.to_owned()],
+            ..Default::default()
+        };
+        let search = tokio::time::timeout(PATIENCE * 2, self.execute(app, ask));
+        let (answer, _) = search.await.ok()?.ok()?;
+        let found = answer.facets.iter().filter_map(facet);
+        found.into_iter().find(|facet| facet.field == field)
+    }
+
     /// The values of these fields in the documents that a search with these inputs may find, and how often each is there, within
     /// what the visitor chose of the other fields. Where more than conditions decides what is found there are none: they would
     /// tell of documents that nobody finds. A page is whole without them, and what keeps the store from counting is its owner's
     /// to know.
-    pub(super) async fn counts(
+    async fn counts(
         &self,
         app: &App,
         inputs: &Object,
@@ -153,11 +221,40 @@ fn is_short(value: &Value) -> bool {
     text.chars().count() <= LETTERS
 }
 
+fn choices(chosen: Option<&Value>) -> impl Iterator<Item = &Value> {
+    let all = chosen.and_then(|chosen| chosen.get("AND")?.as_array());
+    all.into_iter().flatten()
+}
+
+fn is_chosen(chosen: &Option<Value>, field: &str) -> bool {
+    choices(chosen.as_ref()).any(|one| one["field"] == field)
+}
+
+fn but<'c>(chosen: Option<&'c Value>, field: &str) -> Vec<&'c Value> {
+    let all = choices(chosen);
+    all.filter(|one| one["field"] != field).collect()
+}
+
+/// A facet as an answer tells it.
+fn facet(facet: &Object) -> Option<Facet> {
+    let field = facet.get("key")?.as_str()?.to_owned();
+    let values = facet.get("values")?.as_array()?;
+    let value = |entry: &Value| {
+        Some(FacetValue {
+            value: entry.get("value")?.clone(),
+            count: entry.get("count")?.as_u64()?,
+        })
+    };
+    let values = values.iter().filter_map(value);
+    Some(Facet {
+        field,
+        values: values.filter(|one| is_short(&one.value)).collect(),
+    })
+}
+
 /// What a visitor chose, but of this field: its other values stay to be chosen.
 fn without(chosen: Option<&Value>, field: &str) -> Result<Filter> {
-    let all = chosen.and_then(|chosen| chosen.get("AND")?.as_array());
-    let others = all.into_iter().flatten();
-    let others: Vec<&Value> = others.filter(|one| one["field"] != field).collect();
+    let others = but(chosen, field);
     if others.is_empty() {
         return Ok(Filter::All(Vec::new()));
     }

@@ -4,15 +4,16 @@ use std::time::{Duration, Instant};
 
 use loupe_engine::stage::StageEvent;
 use loupe_hosted::{
-    Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
-    Seen, Step, Unlock, Visitor,
+    Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest, Seen, Step, Unlock,
+    Visitor,
 };
 use loupe_wire::{Object, OffsetPaginationParams, RetrieverPagination, Timestamp, Value};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Execute, Open,
+    Execute,
+    counts::Wanted,
     door::{self, Door, Proof, Unlocked},
     publishing::{self, Published},
 };
@@ -135,40 +136,6 @@ async fn tell(told: Option<mpsc::Receiver<StageEvent>>, steps: Option<&mpsc::Sen
     }
 }
 
-fn facet(facet: &Object) -> Option<Facet> {
-    let field = facet.get("key")?.as_str()?.to_owned();
-    let values = facet.get("values")?.as_array()?;
-    let value = |entry: &Value| {
-        Some(FacetValue {
-            value: entry.get("value")?.clone(),
-            count: entry.get("count")?.as_u64()?,
-        })
-    };
-    Some(Facet {
-        field,
-        values: values.iter().filter_map(value).collect(),
-    })
-}
-
-/// The filters that a page asks for, each with what its retriever counted, else with what is counted here.
-async fn facets(
-    app: &App,
-    open: &Open,
-    told: &[Object],
-    (inputs, fields, chosen): (Object, Vec<String>, Option<Value>),
-) -> Vec<Facet> {
-    let mut found: Vec<Facet> = told.iter().filter_map(facet).collect();
-    found.retain(|facet| fields.contains(&facet.field));
-    let mut rest = fields.clone();
-    rest.retain(|field| !found.iter().any(|facet| facet.field == *field));
-    if !rest.is_empty() {
-        found.extend(open.counts(app, &inputs, &rest, chosen.as_ref()).await);
-    }
-    // As the owner has them.
-    found.sort_by_key(|facet| fields.iter().position(|field| *field == facet.field));
-    found
-}
-
 #[async_trait::async_trait]
 impl Host for PageHost {
     fn base_url(&self) -> String {
@@ -230,14 +197,22 @@ impl Host for PageHost {
             max_time_ms: u64::try_from(patience.as_millis()).ok(),
             watch,
             unnoted: request.is_beside,
+            counted: match super::is_asked(&request.inputs) {
+                true => request.facets.clone(),
+                false => Vec::new(),
+            },
             ..Default::default()
         };
         // On its own, for as long as the visitor is there: whoever does not read what is told holds no search's turn.
         let app = self.0.clone();
-        let asked = (request.inputs, request.facets, request.filters);
+        let wanted = Wanted {
+            inputs: request.inputs,
+            fields: request.facets,
+            chosen: request.filters,
+        };
         let run = async move {
             let (answer, answered) = within(patience + GRACE, open.execute(&app, ask)).await?;
-            let facets = facets(&app, &open, &answer.facets, asked).await;
+            let facets = open.facets(&app, &answer.facets, wanted).await;
             Ok::<_, HostError>((answer, answered, facets))
         };
         let run = AbortOnDropHandle::new(tokio::spawn(front::carry(run)));

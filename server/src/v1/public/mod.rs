@@ -109,17 +109,25 @@ fn stranger(org_id: &str, retriever_id: &str) -> Caller {
     Caller::internal(key)
 }
 
-/// Whether nobody searches anew: what is behind the first page of results, and a page that was not asked anything.
-fn looks_on(ask: &Execute) -> bool {
-    let is_said = |value: &Value| match value {
+/// Whether an input says something.
+fn is_said(value: &Value) -> bool {
+    match value {
         Value::Null => false,
         Value::String(text) => !text.trim().is_empty(),
         Value::Array(items) => !items.is_empty(),
         _ => true,
-    };
+    }
+}
+
+/// Whether any of them does.
+fn is_asked(inputs: &Object) -> bool {
+    inputs.values().any(is_said)
+}
+
+/// Whether nobody searches anew: what is behind the first page of results, and a page that was not asked anything.
+fn looks_on(ask: &Execute) -> bool {
     let filters = ask.filters.as_ref();
-    let is_asked =
-        ask.inputs.values().any(is_said) || filters.is_some_and(|filters| !filters.is_empty());
+    let is_asked = is_asked(&ask.inputs) || filters.is_some_and(|filters| !filters.is_empty());
     let is_behind = match &ask.pagination {
         None => false,
         Some(RetrieverPagination::Offset(one)) => one.page_number > 1,
@@ -203,6 +211,7 @@ impl Open {
         // A sentence that becomes a filter is one on these alone, too.
         let exposed = &self.published.display_config.exposed_fields;
         ask.shown = Some(exposed.as_slice().into());
+        ask.counted.retain(|field| self.shows(&json!(field)));
         ask.limit = self.window(&ask);
         ask.pagination = retrievers::without_position(ask.pagination);
         // Only what is exposed is told.

@@ -363,7 +363,7 @@ fn key<L: Level>(
         &ask.expand,
         &ask.presigned_urls,
         &ask.vectors,
-        &ask.highlights,
+        (&ask.highlights, &ask.counted),
         known_by,
     );
     Fingerprint::default().part(&asked).finish()

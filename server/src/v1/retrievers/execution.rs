@@ -76,6 +76,8 @@ pub struct Execute {
     pub max_time_ms: Option<u64>,
     /// The fields that whoever asks is shown; all where absent.
     pub shown: Option<Arc<[String]>>,
+    /// Fields whose values are counted in all that is found, in place of the facets that stages have of them.
+    pub counted: Vec<String>,
 }
 
 /// Runs a stored retriever. What fails once it has begun is told in the history, too.
@@ -200,6 +202,7 @@ async fn search<L: Level>(
         watch: ask.watch.take(),
         around: Some(held.clone()),
         shown: ask.shown.clone(),
+        counted: std::mem::take(&mut ask.counted),
         ..bare(app, scope)
     };
     run.taxonomies = taxonomies::ready(app, org_id, namespace_id, &ready.taxonomies).await?;
@@ -343,6 +346,7 @@ fn bare<L: Level>(app: &App, scope: &Scope<L>) -> Run {
         acts: Arc::default(),
         around: None,
         shown: None,
+        counted: Vec::new(),
     }
 }
 
