@@ -28,10 +28,10 @@ pub use delivery::DELIVER;
 pub use executions::{evaluate, exists};
 pub use ingest::{GATHERED, INGEST, dispatch};
 pub use routes::router;
-pub use selecting::forget_namespace;
+pub use selecting::{forget_namespace, forget_retriever};
 pub use timed::{CLOCK, tick};
 
-use self::{changing::update, store::ALERTS};
+use self::{changing::update, checking::Asked, store::ALERTS};
 use super::{
     audit::{self, Change},
     events::{self, Event, Reader},
@@ -229,7 +229,7 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         metadata: request.metadata.unwrap_or_default(),
         execution_mode: Some(mode),
     };
-    checking::check(app, &place, &alert, None).await?;
+    let retriever = checking::check(app, &place, &alert, None).await?;
     naming::check_template(&alert.notification_config)?;
     let org_id = place.caller.org_id.clone();
     let sent = &mut alert.notification_config.channels;
@@ -242,7 +242,7 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
     };
     let shown = kept.alert.clone();
     app.db()
-        .write(move |tx| Box::pin(async move { insert(tx, &place, &kept, now).await }))
+        .write(move |tx| Box::pin(async move { insert(tx, &place, &kept, retriever, now).await }))
         .await?;
     Ok(shown)
 }
@@ -255,12 +255,19 @@ fn default_source(request: &CreateAlertRequest) -> AlertSource {
     }
 }
 
-async fn insert(tx: &mut Tx, place: &Place, alert: &Alert, now: i64) -> Result<()> {
+async fn insert(
+    tx: &mut Tx,
+    place: &Place,
+    alert: &Alert,
+    retriever: Option<Asked>,
+    now: i64,
+) -> Result<()> {
     if ALERTS.count_in(tx, place.owner()).await? >= MOST {
         let message = format!("there are at most {MOST} alerts in one place: remove one first");
         return Err(ApiError::conflict("", message).with("limit", MOST));
     }
-    selecting::hold(tx, place, alert.alert.namespace_selector.as_ref()).await?;
+    let selector = alert.alert.namespace_selector.as_ref();
+    selecting::hold(tx, place, selector, retriever.as_ref()).await?;
     let (id, name) = (alert.id(), &alert.alert.name);
     ALERTS
         .insert(tx, place.owner(), id, name, now, alert)
