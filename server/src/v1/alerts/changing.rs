@@ -98,6 +98,7 @@ async fn write(
         let mut state = store::state_in(tx, owner, id).await?;
         state.holds = false;
         state.baseline.0 = Object::new();
+        store::end_failures(tx, owner, &mut state).await?;
         store::keep_state(tx, owner, &state).await?;
     }
     tell(tx, &after, "alert.updated", json!({}), now).await?;

@@ -50,7 +50,7 @@ pub(super) async fn get(app: &App, place: &Place, id: &str) -> Result<AlertExecu
     Ok(found)
 }
 
-/// The last look.
+/// The last look that did not fail.
 pub(super) async fn last(
     app: &App,
     place: &Place,
@@ -58,9 +58,8 @@ pub(super) async fn last(
 ) -> Result<AlertExecutionResult> {
     let operation = NamespaceOperation::ReadData;
     let record = place.find(app, identifier, operation).await?;
-    let last = store::list(app.db(), place.owner(), &record.id, 1, 0).await?;
-    let never = || ApiError::not_found("alert execution", identifier);
-    last.into_iter().next().ok_or_else(never)
+    let last = store::last(app.db(), place.owner(), &record.id).await?;
+    last.ok_or_else(|| ApiError::not_found("alert execution", identifier))
 }
 
 /// Looks now, whatever the mode. What fires is told as ever.

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     app::App,
     error::{ApiError, Result},
-    jobs::Claim,
+    jobs::{Claim, is_last_try},
     v1::{
         collections::COLLECTIONS,
         documents,
@@ -324,7 +324,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         };
         looks.push((watcher.owner, watcher.alert, cause));
     }
-    look_all(app, looks).await?;
+    look_all(app, claim, looks).await?;
     if each.is_empty() {
         return Ok(());
     }
@@ -351,16 +351,24 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
                 looks.push((watcher.owner.clone(), watcher.alert.clone(), cause));
             }
         }
-        look_all(app, looks).await?;
+        look_all(app, claim, looks).await?;
     }
     Ok(())
 }
 
 /// Looks with all of them. One that cannot be evaluated does not keep the others from it.
-pub(super) async fn look_all(app: &App, looks: Vec<(String, Alert, Cause)>) -> Result<()> {
-    let mut later = None;
+pub(super) async fn look_all(
+    app: &App,
+    claim: &Claim,
+    looks: Vec<(String, Alert, Cause)>,
+) -> Result<()> {
+    let (mut later, comes_again) = (None, !is_last_try(claim));
     let mut ends = stream::iter(looks)
         .map(async |(owner, alert, cause)| {
+            let cause = Cause {
+                comes_again,
+                ..cause
+            };
             let found = evaluation::look(app, &owner, &alert, cause).await;
             (alert.id().to_owned(), found)
         })

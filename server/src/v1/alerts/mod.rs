@@ -9,6 +9,7 @@ mod conditions;
 mod delivery;
 mod evaluation;
 mod executions;
+mod failing;
 mod ingest;
 mod naming;
 mod routes;
@@ -220,6 +221,8 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         renotify_interval_seconds: request.renotify_interval_seconds,
         last_fired_at: None,
         snoozed_until: None,
+        consecutive_failures: 0,
+        last_execution_error: None,
         system_condition: request.system_condition,
         namespace_selector: request.namespace_selector,
         notification_config: request.notification_config,
@@ -297,6 +300,10 @@ fn shown(record: Record<Alert>, state: Option<&store::State>) -> AlertResponse {
     let mut alert = record.data.0.alert;
     let fired_at = state.map_or(0, |state| state.fired_at);
     alert.last_fired_at = (fired_at > 0).then(|| clock::time(fired_at));
+    if let Some(state) = state.filter(|state| state.failures > 0) {
+        alert.consecutive_failures = state.failures;
+        alert.last_execution_error = Some(state.error.clone());
+    }
     alert
 }
 
