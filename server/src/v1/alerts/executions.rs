@@ -11,6 +11,7 @@ use crate::{
     auth::{Level, Scope},
     db::Record,
     error::{ApiError, Result},
+    jobs::{Claim, is_last_try},
     list::{ListParams, Page},
 };
 
@@ -74,13 +75,35 @@ pub(super) async fn execute(
     evaluation::look(app, place.owner(), &record.data.0, cause).await
 }
 
-/// As a trigger does it: an alert of the namespace, or one of the organization.
+/// The code of an alert that no trigger evaluates, because it is off.
+const OFF: &str = "alert_disabled";
+
+/// Whether an alert was not evaluated because it is off.
+pub fn is_off(error: &ApiError) -> bool {
+    error.has_code(OFF)
+}
+
+/// As a trigger does it, whose claim it is: an alert of the namespace, or one of the organization. It looks as it does by the
+/// clock: what holds already is no news.
 ///
 /// # Errors
-/// There is no such alert, or it cannot be evaluated.
-pub async fn evaluate<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<Value> {
+/// There is no such alert, it is off, or it cannot be evaluated.
+pub async fn evaluate<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    claim: &Claim,
+) -> Result<Value> {
     let (place, record) = known(app, scope, identifier).await?;
-    let cause = evaluation::Cause::request();
+    if !record.alert.enabled {
+        let message = format!("the alert {} is turned off", record.name);
+        return Err(ApiError::conflict(OFF, message));
+    }
+    let cause = evaluation::Cause {
+        key: claim.task_id.clone(),
+        comes_again: !is_last_try(claim),
+        ..evaluation::Cause::default()
+    };
     let found = evaluation::look(app, place.owner(), &record.data.0, cause).await?;
     Ok(json!({
         "alert_id": found.alert_id, "execution_id": found.execution_id,

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use delivery::DELIVER;
-pub use executions::{evaluate, exists};
+pub use executions::{evaluate, exists, is_off};
 pub use ingest::{GATHERED, INGEST, dispatch};
 pub use routes::router;
 pub use selecting::{forget_namespace, forget_retriever};
