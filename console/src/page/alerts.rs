@@ -312,17 +312,30 @@ fn snoozed(one: &Record) -> Option<String> {
     (js_sys::Date::parse(&until) > js_sys::Date::now()).then_some(until)
 }
 
-/// Whether an alert looks, and until when it tells nobody.
+/// Whether an alert looks, why it cannot, and until when it tells nobody.
 fn state(one: &Record) -> AnyView {
     let until = snoozed(one).filter(|_| one.flag("enabled"));
-    let word = match (one.flag("enabled"), &until) {
-        (false, _) => "off",
-        (true, None) => "active",
-        (true, Some(_)) => "snoozed",
+    let word = match (one.flag("enabled"), failure(one), &until) {
+        (false, ..) => "off",
+        (true, Some(_), _) => "failing",
+        (true, None, None) => "active",
+        (true, None, Some(_)) => "snoozed",
     };
-    let until =
-        until.map(|at| view! { <span class="sub">{format!("until {}", text::moment(&at))}</span> });
-    view! { {badge(word)}{until} }.into_any()
+    let until = until.map(|at| format!("until {}", text::moment(&at)));
+    let below = failure(one).filter(|_| word == "failing").or(until);
+    let below = below.map(|said| view! { <span class="sub">{said}</span> });
+    view! { {badge(word)}{below} }.into_any()
+}
+
+/// How often looks failed in a row, and why the last one did.
+fn failure(one: &Record) -> Option<String> {
+    let why = one.opt("last_execution_error")?;
+    let times = text::counted(
+        one.int("consecutive_failures").unwrap_or(1),
+        "look",
+        "looks",
+    );
+    Some(format!("{times} failed: {why}"))
 }
 
 /// Asks for how long an alert tells nobody, or ends that.

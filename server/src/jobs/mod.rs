@@ -257,7 +257,7 @@ fn which_try(claim: &Claim) -> Try {
 }
 
 /// Whether a failure of this try ends the work.
-fn is_last_try(claim: &Claim) -> bool {
+pub fn is_last_try(claim: &Claim) -> bool {
     claim.tries + 1 >= most_tries(claim)
 }
 

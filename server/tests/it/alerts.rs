@@ -3,6 +3,7 @@
 mod again;
 mod applied;
 mod conditions;
+mod failing;
 mod held;
 mod over;
 

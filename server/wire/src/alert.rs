@@ -50,6 +50,12 @@ pub struct AlertExecutionResult {
     pub duration_ms: i64,
     #[serde(default)]
     pub deliveries: Vec<AlertChannelDelivery>,
+    /// Why it failed; nothing was found then, and nobody told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Failed looks in a row that it stands for, itself the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consecutive_failures: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +160,12 @@ pub struct AlertResponse {
     /// Until then it tells nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoozed_until: Option<DateTime<Utc>>,
+    /// Looks that failed since the last one that did not.
+    #[serde(default = "crate::defaults::i64_0")]
+    pub consecutive_failures: i64,
+    /// Why the last of them did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_execution_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_condition: Option<SystemCondition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,6 +202,8 @@ impl Default for AlertResponse {
             renotify_interval_seconds: None,
             last_fired_at: None,
             snoozed_until: None,
+            consecutive_failures: crate::defaults::i64_0(),
+            last_execution_error: None,
             system_condition: None,
             namespace_selector: None,
             notification_config: Default::default(),

@@ -82,15 +82,12 @@ fn look(one: Record) -> AnyView {
         let line = format!("{} ", told.text("channel_type"));
         view! { <li>{line}{badge(&told.text("status"))}<span class="sub">{told.text("error")}</span></li> }.into_any()
     });
-    let outcome = match (one.flag("triggered"), count) {
-        (true, _) => "fired",
-        (false, 0) => "quiet",
-        (false, _) => "not told",
-    };
+    let why = one.opt("error").map(|why| failure(&one, &why));
+    let why = why.map(|said| view! { <span class="sub">{said}</span> });
     let (found, told) = (found.collect::<Vec<_>>(), told.collect::<Vec<_>>());
     line(vec![
         cell("nowrap", when(one.opt("executed_at"))),
-        cell("", badge(outcome)),
+        cell("", view! { {badge(outcome(&one))}{why} }.into_any()),
         cell(
             "",
             view! { {text::count(count)}<ul class="sub-list">{found}</ul> }.into_any(),
@@ -103,4 +100,47 @@ fn look(one: Record) -> AnyView {
                 .unwrap_or_default(),
         ),
     ])
+}
+
+/// What came of a look.
+fn outcome(one: &Record) -> &'static str {
+    let found = one.int("match_count").unwrap_or(0) > 0;
+    match (one.opt("error"), one.flag("triggered"), found) {
+        (Some(_), ..) => "failed",
+        (None, true, _) => "fired",
+        (None, false, true) => "not told",
+        (None, false, false) => "quiet",
+    }
+}
+
+/// Why it failed, and how often those before it did.
+fn failure(one: &Record, why: &str) -> String {
+    match one.int("consecutive_failures").unwrap_or(1) {
+        ..=1 => why.to_owned(),
+        times => format!("{} in a row: {why}", text::counted(times, "time", "times")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_look_that_failed_is_no_quiet_one() {
+        for (look, said) in [
+            (json!({"triggered": true, "match_count": 1}), "fired"),
+            (json!({"triggered": false, "match_count": 1}), "not told"),
+            (json!({"triggered": false, "match_count": 0}), "quiet"),
+            (
+                json!({"triggered": false, "match_count": 0, "error": "away"}),
+                "failed",
+            ),
+        ] {
+            assert_eq!(outcome(&Record(look)), said);
+        }
+        let said = |times: i64| failure(&Record(json!({"consecutive_failures": times})), "away");
+        assert_eq!([said(1), said(3)], ["away", "3 times in a row: away"]);
+    }
 }

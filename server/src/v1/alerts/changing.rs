@@ -35,7 +35,7 @@ pub(super) async fn update(
     let before = &record.data.0;
     let mut after = before.alert.clone();
     apply(&mut after, &request);
-    checking::check(app, &place, &after, Some(&before.alert)).await?;
+    let retriever = checking::check(app, &place, &after, Some(&before.alert)).await?;
     let telling = match request.notification_config.take() {
         Some(config) => Some(telling(app, &place, before, config).await?),
         None => None,
@@ -43,7 +43,11 @@ pub(super) async fn update(
     let (changed, id, now) = (place.clone(), record.id.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
-            Box::pin(async move { write(tx, &changed, &id, request, telling, now).await })
+            Box::pin(async move {
+                let selector = request.namespace_selector.as_ref();
+                selecting::hold(tx, &changed, selector, retriever.as_ref()).await?;
+                write(tx, &changed, &id, request, telling, now).await
+            })
         })
         .await?;
     // Whoever may only write is told all the same what was written.
@@ -68,7 +72,8 @@ async fn telling(
     Ok((config, sealed))
 }
 
-/// Changes the alert as it is by now: a namespace that was removed meanwhile is not selected again.
+/// Changes the alert as it is by now: a namespace that was removed meanwhile is not selected again. Whoever calls holds what it
+/// is to watch.
 async fn write(
     tx: &mut Tx,
     place: &Place,
@@ -77,7 +82,6 @@ async fn write(
     telling: Option<Telling>,
     now: i64,
 ) -> Result<()> {
-    selecting::hold(tx, place, request.namespace_selector.as_ref()).await?;
     let owner = place.owner();
     let before = ALERTS.hold(tx, owner, id).await?.data.0;
     let mut after = before.clone();
@@ -94,6 +98,7 @@ async fn write(
         let mut state = store::state_in(tx, owner, id).await?;
         state.holds = false;
         state.baseline.0 = Object::new();
+        store::end_failures(tx, owner, &mut state).await?;
         store::keep_state(tx, owner, &state).await?;
     }
     tell(tx, &after, "alert.updated", json!({}), now).await?;

@@ -19,28 +19,34 @@ use crate::{
 /// Largest rest of an alert, as JSON: inputs and metadata.
 const LARGEST: usize = 65_536;
 
+/// The retriever that an alert asks: its namespace and its id.
+pub(super) type Asked = (String, String);
+
 /// Checks what an alert is about, as a whole: after a change as well as at first. The retriever that it watched `before` is
 /// no matter of the key that changes something else, and a condition or a selector that stays was checked when it was sent.
+/// Answers the retriever that is asked, if one is.
 pub(super) async fn check(
     app: &App,
     place: &Place,
     alert: &AlertResponse,
     before: Option<&AlertResponse>,
-) -> Result<()> {
+) -> Result<Option<Asked>> {
+    let mut asked = None;
     match alert.source.unwrap_or_default() {
         AlertSource::Retriever => {
             let Some(retriever) = &alert.retriever_id else {
                 let msg = "an alert on a retriever names it";
                 return Err(Violation::body(&["retriever_id"], "missing", msg, Value::Null).into());
             };
-            let id = match &place.namespace_id {
+            let (namespace_id, id) = match &place.namespace_id {
                 Some(namespace_id) => {
                     let record = RETRIEVERS.find(app.db(), namespace_id, retriever).await?;
-                    record.id
+                    (namespace_id.clone(), record.id)
                 }
                 None => {
-                    store::retriever_namespace(app.db(), &place.caller.org_id, retriever).await?;
-                    retriever.clone()
+                    let org_id = &place.caller.org_id;
+                    let found = store::retriever_namespace(app.db(), org_id, retriever).await?;
+                    (found, retriever.clone())
                 }
             };
             let watched = before.and_then(|before| before.retriever_id.as_ref());
@@ -50,6 +56,7 @@ pub(super) async fn check(
                     .caller
                     .allow(ResourceType::Retriever, &id, operation)?;
             }
+            asked = Some((namespace_id, id));
         }
         AlertSource::System => match &alert.system_condition {
             Some(condition)
@@ -76,7 +83,7 @@ pub(super) async fn check(
         let msg = format!("inputs and metadata have at most {LARGEST} bytes");
         return Err(Violation::body(&["inputs"], "too_long", msg, Value::Null).into());
     }
-    Ok(())
+    Ok(asked)
 }
 
 /// A snooze that is over already would be none.

@@ -11,7 +11,9 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{Alert, again, conditions, delivery::DELIVER, selecting::namespaces_of, store, tell};
+use super::{
+    Alert, again, conditions, delivery::DELIVER, failing, selecting::namespaces_of, store, tell,
+};
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
@@ -48,6 +50,8 @@ pub(super) struct Cause {
     pub is_new_question: bool,
     /// Somebody asked for it, and is told of it also when nothing was found.
     pub is_request: bool,
+    /// What may pass is tried again: until then the look is not over.
+    pub comes_again: bool,
 }
 
 impl Cause {
@@ -92,24 +96,27 @@ pub(super) async fn look(
         AlertSource::Retriever => search(app, alert, &cause).await,
         AlertSource::System => measure(app, owner, alert, now).await,
     };
-    let found = match found {
-        Ok(found) => found,
-        Err(error) => {
-            failed(app, alert, error.message(), now).await?;
-            return Err(error);
-        }
-    };
     let result = AlertExecutionResult {
         alert_id: alert.id().to_owned(),
         collection_id: cause.collection_id.clone(),
         execution_id: Some(id::new("aex_")),
-        triggered: false,
-        match_count: i64::try_from(found.count).unwrap_or(i64::MAX),
-        matches: Some(found.matches.clone()),
         source_documents: cause.documents.iter().take(KEPT).cloned().collect(),
         executed_at: clock::time(now).to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
         duration_ms: i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX),
-        deliveries: Vec::new(),
+        ..AlertExecutionResult::default()
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            let is_over = !(cause.comes_again && error.is_transient());
+            failing::note(app, owner, alert, (result, is_over), &error, now).await?;
+            return Err(error);
+        }
+    };
+    let result = AlertExecutionResult {
+        match_count: i64::try_from(found.count).unwrap_or(i64::MAX),
+        matches: Some(found.matches.clone()),
+        ..result
     };
     let (owner, alert) = (owner.to_owned(), alert.clone());
     let result = app
@@ -122,18 +129,6 @@ pub(super) async fn look(
         app.work.notify_one();
     }
     Ok(result)
-}
-
-async fn failed(app: &App, alert: &Alert, why: String, now: i64) -> Result<()> {
-    let alert = alert.clone();
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let payload = json!({ "error": why });
-                tell(tx, &alert, "alert.execution.failed", payload, now).await
-            })
-        })
-        .await
 }
 
 /// Runs the retriever with the rights of the server itself in its namespace.
@@ -295,6 +290,7 @@ async fn decide(
         state.fired_at = now.max(state.fired_at);
     }
     let mut noted = again::note(&mut state, &cause, found.holds, rises && !result.triggered);
+    noted |= store::end_failures(tx, owner, &mut state).await?;
     if let Some(baseline) = found.baseline {
         state.baseline.0 = baseline;
         state.baseline.0.insert(KNOWN.into(), json!(known));

@@ -11,6 +11,7 @@ use crate::{
     auth::{Level, Scope},
     db::Record,
     error::{ApiError, Result},
+    jobs::{Claim, is_last_try},
     list::{ListParams, Page},
 };
 
@@ -50,7 +51,7 @@ pub(super) async fn get(app: &App, place: &Place, id: &str) -> Result<AlertExecu
     Ok(found)
 }
 
-/// The last look.
+/// The last look that did not fail.
 pub(super) async fn last(
     app: &App,
     place: &Place,
@@ -58,9 +59,8 @@ pub(super) async fn last(
 ) -> Result<AlertExecutionResult> {
     let operation = NamespaceOperation::ReadData;
     let record = place.find(app, identifier, operation).await?;
-    let last = store::list(app.db(), place.owner(), &record.id, 1, 0).await?;
-    let never = || ApiError::not_found("alert execution", identifier);
-    last.into_iter().next().ok_or_else(never)
+    let last = store::last(app.db(), place.owner(), &record.id).await?;
+    last.ok_or_else(|| ApiError::not_found("alert execution", identifier))
 }
 
 /// Looks now, whatever the mode. What fires is told as ever.
@@ -75,13 +75,35 @@ pub(super) async fn execute(
     evaluation::look(app, place.owner(), &record.data.0, cause).await
 }
 
-/// As a trigger does it: an alert of the namespace, or one of the organization.
+/// The code of an alert that no trigger evaluates, because it is off.
+const OFF: &str = "alert_disabled";
+
+/// Whether an alert was not evaluated because it is off.
+pub fn is_off(error: &ApiError) -> bool {
+    error.has_code(OFF)
+}
+
+/// As a trigger does it, whose claim it is: an alert of the namespace, or one of the organization. It looks as it does by the
+/// clock: what holds already is no news.
 ///
 /// # Errors
-/// There is no such alert, or it cannot be evaluated.
-pub async fn evaluate<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<Value> {
+/// There is no such alert, it is off, or it cannot be evaluated.
+pub async fn evaluate<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    claim: &Claim,
+) -> Result<Value> {
     let (place, record) = known(app, scope, identifier).await?;
-    let cause = evaluation::Cause::request();
+    if !record.alert.enabled {
+        let message = format!("the alert {} is turned off", record.name);
+        return Err(ApiError::conflict(OFF, message));
+    }
+    let cause = evaluation::Cause {
+        key: claim.task_id.clone(),
+        comes_again: !is_last_try(claim),
+        ..evaluation::Cause::default()
+    };
     let found = evaluation::look(app, place.owner(), &record.data.0, cause).await?;
     Ok(json!({
         "alert_id": found.alert_id, "execution_id": found.execution_id,

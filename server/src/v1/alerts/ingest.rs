@@ -22,7 +22,7 @@ use super::{
 use crate::{
     app::App,
     error::{ApiError, Result},
-    jobs::Claim,
+    jobs::{Claim, is_last_try},
     v1::{
         collections::COLLECTIONS,
         documents,
@@ -277,8 +277,10 @@ pub(super) async fn watchers(
             Some(application) => application.execution_mode,
             None => {
                 let retriever = alert.alert.retriever_id.as_deref().unwrap_or_default();
-                match reads.get(retriever) {
-                    Some(true) if alert.mode() == AlertExecutionMode::OnIngest => alert.mode(),
+                let reads_it = reads.get(retriever).copied();
+                // One that has another name by now: the look fails, and says so. Those of the organization may ask elsewhere.
+                match reads_it.unwrap_or(owner == namespace_id) {
+                    true if alert.mode() == AlertExecutionMode::OnIngest => alert.mode(),
                     _ => AlertExecutionMode::OnDemand,
                 }
             }
@@ -322,7 +324,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         };
         looks.push((watcher.owner, watcher.alert, cause));
     }
-    look_all(app, looks).await?;
+    look_all(app, claim, looks).await?;
     if each.is_empty() {
         return Ok(());
     }
@@ -349,16 +351,24 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
                 looks.push((watcher.owner.clone(), watcher.alert.clone(), cause));
             }
         }
-        look_all(app, looks).await?;
+        look_all(app, claim, looks).await?;
     }
     Ok(())
 }
 
 /// Looks with all of them. One that cannot be evaluated does not keep the others from it.
-pub(super) async fn look_all(app: &App, looks: Vec<(String, Alert, Cause)>) -> Result<()> {
-    let mut later = None;
+pub(super) async fn look_all(
+    app: &App,
+    claim: &Claim,
+    looks: Vec<(String, Alert, Cause)>,
+) -> Result<()> {
+    let (mut later, comes_again) = (None, !is_last_try(claim));
     let mut ends = stream::iter(looks)
         .map(async |(owner, alert, cause)| {
+            let cause = Cause {
+                comes_again,
+                ..cause
+            };
             let found = evaluation::look(app, &owner, &alert, cause).await;
             (alert.id().to_owned(), found)
         })

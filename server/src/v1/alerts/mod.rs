@@ -9,6 +9,7 @@ mod conditions;
 mod delivery;
 mod evaluation;
 mod executions;
+mod failing;
 mod ingest;
 mod naming;
 mod routes;
@@ -25,13 +26,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use delivery::DELIVER;
-pub use executions::{evaluate, exists};
+pub use executions::{evaluate, exists, is_off};
 pub use ingest::{GATHERED, INGEST, dispatch};
 pub use routes::router;
-pub use selecting::forget_namespace;
+pub use selecting::{forget_namespace, forget_retriever};
 pub use timed::{CLOCK, tick};
 
-use self::{changing::update, store::ALERTS};
+use self::{changing::update, checking::Asked, store::ALERTS};
 use super::{
     audit::{self, Change},
     events::{self, Event, Reader},
@@ -220,6 +221,8 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         renotify_interval_seconds: request.renotify_interval_seconds,
         last_fired_at: None,
         snoozed_until: None,
+        consecutive_failures: 0,
+        last_execution_error: None,
         system_condition: request.system_condition,
         namespace_selector: request.namespace_selector,
         notification_config: request.notification_config,
@@ -229,7 +232,7 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         metadata: request.metadata.unwrap_or_default(),
         execution_mode: Some(mode),
     };
-    checking::check(app, &place, &alert, None).await?;
+    let retriever = checking::check(app, &place, &alert, None).await?;
     naming::check_template(&alert.notification_config)?;
     let org_id = place.caller.org_id.clone();
     let sent = &mut alert.notification_config.channels;
@@ -242,7 +245,7 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
     };
     let shown = kept.alert.clone();
     app.db()
-        .write(move |tx| Box::pin(async move { insert(tx, &place, &kept, now).await }))
+        .write(move |tx| Box::pin(async move { insert(tx, &place, &kept, retriever, now).await }))
         .await?;
     Ok(shown)
 }
@@ -255,12 +258,19 @@ fn default_source(request: &CreateAlertRequest) -> AlertSource {
     }
 }
 
-async fn insert(tx: &mut Tx, place: &Place, alert: &Alert, now: i64) -> Result<()> {
+async fn insert(
+    tx: &mut Tx,
+    place: &Place,
+    alert: &Alert,
+    retriever: Option<Asked>,
+    now: i64,
+) -> Result<()> {
     if ALERTS.count_in(tx, place.owner()).await? >= MOST {
         let message = format!("there are at most {MOST} alerts in one place: remove one first");
         return Err(ApiError::conflict("", message).with("limit", MOST));
     }
-    selecting::hold(tx, place, alert.alert.namespace_selector.as_ref()).await?;
+    let selector = alert.alert.namespace_selector.as_ref();
+    selecting::hold(tx, place, selector, retriever.as_ref()).await?;
     let (id, name) = (alert.id(), &alert.alert.name);
     ALERTS
         .insert(tx, place.owner(), id, name, now, alert)
@@ -290,6 +300,10 @@ fn shown(record: Record<Alert>, state: Option<&store::State>) -> AlertResponse {
     let mut alert = record.data.0.alert;
     let fired_at = state.map_or(0, |state| state.fired_at);
     alert.last_fired_at = (fired_at > 0).then(|| clock::time(fired_at));
+    if let Some(state) = state.filter(|state| state.failures > 0) {
+        alert.consecutive_failures = state.failures;
+        alert.last_execution_error = Some(state.error.clone());
+    }
     alert
 }
 

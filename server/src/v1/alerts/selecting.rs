@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use loupe_wire::{
-    AlertResponse, AuditAction, NamespaceSelector, NamespaceSelectorMode, ResourceType,
+    AlertResponse, AlertSource, AuditAction, NamespaceSelector, NamespaceSelectorMode,
+    NotificationPriority, NotificationType, ResourceType, Value,
 };
 use serde_json::json;
 
 use super::{
     Alert, Place,
+    checking::Asked,
     store::{self, ALERTS},
     tell,
 };
@@ -21,6 +23,8 @@ use crate::{
     v1::{
         audit::{self, Change},
         namespaces::NAMESPACES,
+        notifications::{self, Notice},
+        retrievers::RETRIEVERS,
     },
 };
 
@@ -65,24 +69,27 @@ pub(super) async fn namespaces_of(app: &App, alert: &Alert) -> Result<Vec<String
     Ok(all)
 }
 
-/// Holds the namespaces that an alert of the organization is to select until the transaction ends: whoever removes one was
-/// first, or finds the alert. Comes before the alert is held, as they do it.
+/// Holds what an alert is to watch until the transaction ends, the namespaces that one of the organization selects and the
+/// retriever that it asks: whoever removes one was first, or finds the alert. Comes before the alert is held, as they do it.
 ///
 /// # Errors
-/// 404 for one that is gone.
+/// 404 for what is gone.
 pub(super) async fn hold(
     tx: &mut Tx,
     place: &Place,
     selector: Option<&NamespaceSelector>,
+    retriever: Option<&Asked>,
 ) -> Result<()> {
     // An alert of a namespace is removed with it.
-    if place.namespace_id.is_some() {
-        return Ok(());
+    if place.namespace_id.is_none() {
+        let named = selector.into_iter().flat_map(|one| &one.namespace_ids);
+        // In the order of the ids, so that no two wait for each other.
+        for id in named.collect::<BTreeSet<_>>() {
+            NAMESPACES.hold(tx, &place.caller.org_id, id).await?;
+        }
     }
-    let named = selector.into_iter().flat_map(|one| &one.namespace_ids);
-    // In the order of the ids, so that no two wait for each other.
-    for id in named.collect::<BTreeSet<_>>() {
-        NAMESPACES.hold(tx, &place.caller.org_id, id).await?;
+    if let Some((namespace_id, id)) = retriever {
+        RETRIEVERS.hold(tx, namespace_id, id).await?;
     }
     Ok(())
 }
@@ -101,21 +108,82 @@ pub async fn forget_namespace(
     let org_id = &caller.org_id;
     let names = |record: &Record<Alert>| names(&record.alert, namespace_id);
     for record in ALERTS.hold_some(tx, org_id, names).await? {
-        let before = record.data.0;
-        let mut after = before.clone();
+        let mut after = record.data.0.clone();
         without(&mut after.alert, namespace_id);
-        after.alert.updated_at = Some(clock::time(now));
-        let (id, name) = (after.id(), &after.alert.name);
-        ALERTS.update(tx, org_id, id, name, now, &after).await?;
-        tell(tx, &after, "alert.updated", json!({}), now).await?;
-        let change = Change {
-            action: AuditAction::AlertUpdated,
-            resource: (ResourceType::Alert, id),
-            changes: audit::difference(&before.alert, &after.alert),
-        };
-        audit::record(tx, caller, change, now).await?;
+        write(tx, caller, org_id, (&record.data.0, after), now).await?;
     }
     Ok(())
+}
+
+/// Turns off the alerts that watch a retriever which is removed, the namespace's and the organization's, and tells people: they
+/// would seem to watch. Whoever calls holds the retriever.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn forget_retriever(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    (id, name): (&str, &str),
+    now: i64,
+) -> Result<()> {
+    let mut held = Vec::new();
+    // The organization's know retrievers by their ids alone.
+    for (owner, names) in [(namespace_id, vec![id, name]), (&caller.org_id, vec![id])] {
+        let is_its = |one: &Record<Alert>| one.alert.enabled && watches(&one.alert, &names);
+        let found = ALERTS.hold_some(tx, owner, is_its).await?.into_iter();
+        // Some may have been given another one meanwhile.
+        held.extend(found.filter(is_its).map(|one| (owner, one.data.0)));
+    }
+    for (owner, before) in held {
+        let mut after = before.clone();
+        after.alert.enabled = false;
+        write(tx, caller, owner, (&before, after), now).await?;
+        let notice = Notice {
+            kind: NotificationType::SystemAlert,
+            priority: NotificationPriority::High,
+            title: format!("Alert {} was turned off", before.alert.name),
+            content: format!(
+                "The retriever {name} that it watches was removed. Give it another one and turn it on, or remove it too."
+            ),
+            about: json!({
+                "alert_id": before.id(), "namespace_id": before.alert.namespace_id, "retriever_id": id,
+            }),
+        };
+        notifications::notify(tx, &before.org_id, notice, now).await?;
+    }
+    Ok(())
+}
+
+/// Whether an alert asks a retriever of one of these names, or is about what is asked of it.
+fn watches(alert: &AlertResponse, names: &[&str]) -> bool {
+    let watched = match &alert.system_condition {
+        Some(condition) if alert.source == Some(AlertSource::System) => {
+            condition.params.get("retriever_id").and_then(Value::as_str)
+        }
+        _ => alert.retriever_id.as_deref(),
+    };
+    watched.is_some_and(|watched| names.contains(&watched))
+}
+
+/// Writes an alert that is held as it is to be from now on.
+async fn write(
+    tx: &mut Tx,
+    caller: &Caller,
+    owner: &str,
+    (before, mut after): (&Alert, Alert),
+    now: i64,
+) -> Result<()> {
+    after.alert.updated_at = Some(clock::time(now));
+    let (id, name) = (after.id(), &after.alert.name);
+    ALERTS.update(tx, owner, id, name, now, &after).await?;
+    tell(tx, &after, "alert.updated", json!({}), now).await?;
+    let change = Change {
+        action: AuditAction::AlertUpdated,
+        resource: (ResourceType::Alert, id),
+        changes: audit::difference(&before.alert, &after.alert),
+    };
+    audit::record(tx, caller, change, now).await
 }
 
 fn names(alert: &AlertResponse, namespace_id: &str) -> bool {

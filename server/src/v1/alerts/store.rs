@@ -16,18 +16,23 @@ crate::sql! {
     const EVERYWHERE = "SELECT data FROM alerts ORDER BY id";
     // Of every organization, too: what may be looked at again, as its baseline has it.
     const STANDING = "SELECT s.owner, a.data, s.fired_at, s.baseline FROM alert_states s JOIN alerts a ON a.owner = s.owner AND a.id = s.alert_id WHERE s.stands = TRUE ORDER BY s.alert_id";
-    const STATES = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1";
-    const STATE = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1 AND alert_id = $2";
+    const STATES = "SELECT alert_id, holds, fired_at, baseline, failures, error FROM alert_states WHERE owner = $1";
+    const STATE = "SELECT alert_id, holds, fired_at, baseline, failures, error FROM alert_states WHERE owner = $1 AND alert_id = $2";
     // Changes nothing, but holds the row until the transaction ends, also one that was not there.
     const HOLD_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline) VALUES ($2, $1, FALSE, 0, '{}') ON CONFLICT (alert_id) DO UPDATE SET holds = alert_states.holds";
-    const KEEP_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline, stands) VALUES ($2, $1, $3, $4, $5, $6) ON CONFLICT (alert_id) DO UPDATE SET holds = $3, fired_at = $4, baseline = $5, stands = $6";
+    const KEEP_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline, stands, failures, error) VALUES ($2, $1, $3, $4, $5, $6, $7, $8) ON CONFLICT (alert_id) DO UPDATE SET holds = $3, fired_at = $4, baseline = $5, stands = $6, failures = $7, error = $8";
     const DROP_STATE = "DELETE FROM alert_states WHERE owner = $1 AND alert_id = $2";
 
     const INSERT = "INSERT INTO alert_executions (execution_id, alert_id, owner, cause, triggered, created_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (alert_id, cause) DO NOTHING";
     const OF_CAUSE = "SELECT data FROM alert_executions WHERE owner = $1 AND alert_id = $2 AND cause = $3";
+    // Of looks that fail in a row there is one row. Its cause is a word that no look has, until one does not fail.
+    const INSERT_FAILED = "INSERT INTO alert_executions (execution_id, alert_id, owner, cause, triggered, created_at, data, failed) VALUES ($1, $2, $3, $4, FALSE, $5, $6, TRUE)";
+    const FAILED_AGAIN = "UPDATE alert_executions SET created_at = $3, data = $4 WHERE owner = $1 AND execution_id = $2";
+    const FAILS_NO_MORE = "UPDATE alert_executions SET cause = execution_id WHERE owner = $1 AND alert_id = $2 AND cause = $3";
     const FIND = "SELECT data FROM alert_executions WHERE owner = $1 AND execution_id = $2";
     const CHANGE = "UPDATE alert_executions SET data = $3 WHERE owner = $1 AND execution_id = $2";
     const LIST = "SELECT data FROM alert_executions WHERE owner = $1 AND ($2 = '' OR alert_id = $2) ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
+    const LAST = "SELECT data FROM alert_executions WHERE owner = $1 AND alert_id = $2 AND NOT failed ORDER BY created_at DESC, execution_id LIMIT 1";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM alert_executions WHERE owner = $1 AND ($2 = '' OR alert_id = $2)";
     const DROP_EXECUTIONS = "DELETE FROM alert_executions WHERE owner = $1 AND alert_id = $2";
     // What fired is kept longer than what only looked.
@@ -65,6 +70,9 @@ crate::row! {
         /// When it fired last; never: 0.
         pub fired_at: i64,
         pub baseline: Json<Object>,
+        /// Looks that failed since the last one that did not, and why the last of them did.
+        pub failures: i64,
+        pub error: String,
     }
 }
 
@@ -82,6 +90,8 @@ fn untouched(alert_id: &str) -> State {
         holds: false,
         fired_at: 0,
         baseline: Json(Object::new()),
+        failures: 0,
+        error: String::new(),
     }
 }
 
@@ -105,7 +115,9 @@ pub(super) async fn keep_state(tx: &mut Tx, owner: &str, state: &State) -> Resul
         state.holds,
         state.fired_at,
         baseline,
-        again::stands(state)
+        again::stands(state),
+        state.failures,
+        &state.error
     ];
     tx.run(KEEP_STATE, args).await?;
     Ok(())
@@ -139,6 +151,50 @@ pub(super) async fn insert(
 }
 
 type Row = (Json<AlertExecutionResult>,);
+
+/// The cause of the row of looks that fail in a row.
+const FAILING: &str = "failing";
+
+/// Keeps a look that failed. Those of a row of failures are one execution, which tells of the last of them: what fails every few
+/// seconds fills nothing. Whoever calls holds the state.
+pub(super) async fn insert_failed(
+    tx: &mut Tx,
+    owner: &str,
+    mut execution: AlertExecutionResult,
+    now: i64,
+) -> Result<()> {
+    let place = args![owner, &execution.alert_id, FAILING];
+    let before: Option<Row> = tx.one(OF_CAUSE, place).await?;
+    if let Some((before,)) = before {
+        execution.execution_id = before.0.execution_id;
+        let id = execution.execution_id.as_deref().unwrap_or_default();
+        let row = args![owner, id, now, Arg::json(&execution)];
+        tx.run(FAILED_AGAIN, row).await?;
+        return Ok(());
+    }
+    let row = args![
+        execution.execution_id.as_deref().unwrap_or_default(),
+        &execution.alert_id,
+        owner,
+        FAILING,
+        now,
+        Arg::json(&execution)
+    ];
+    tx.run(INSERT_FAILED, row).await?;
+    Ok(())
+}
+
+/// Ends a row of failures in a state that is held, to be kept by whoever calls; whether there was one.
+pub(super) async fn end_failures(tx: &mut Tx, owner: &str, state: &mut State) -> Result<bool> {
+    if state.failures == 0 {
+        return Ok(false);
+    }
+    state.failures = 0;
+    state.error.clear();
+    let args = args![owner, &state.alert_id, FAILING];
+    tx.run(FAILS_NO_MORE, args).await?;
+    Ok(true)
+}
 
 /// What a cause was found to be, if it was looked at already.
 pub(super) async fn of_cause(
@@ -196,6 +252,16 @@ pub(super) async fn list(
 ) -> Result<Vec<AlertExecutionResult>> {
     let rows: Vec<Row> = db.all(LIST, args![owner, alert_id, limit, offset]).await?;
     Ok(rows.into_iter().map(|row| row.0.0).collect())
+}
+
+/// The last look that did not fail.
+pub(super) async fn last(
+    db: &Db,
+    owner: &str,
+    alert_id: &str,
+) -> Result<Option<AlertExecutionResult>> {
+    let row: Option<Row> = db.one(LAST, args![owner, alert_id]).await?;
+    Ok(row.map(|row| row.0.0))
 }
 
 pub(super) async fn count(db: &Db, owner: &str, alert_id: &str) -> Result<i64> {

@@ -148,5 +148,5 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         }
     }
     looks.extend(again::looks(app, &claim.org_id, &key).await?);
-    look_all(app, looks).await
+    look_all(app, claim, looks).await
 }

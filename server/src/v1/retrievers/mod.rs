@@ -51,7 +51,7 @@ pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 pub use writing::fields as fields_of;
 
 use super::{
-    api_keys,
+    alerts, api_keys,
     audit::{self, Change},
     billing::QUERY_CREDITS,
     collections, connections, evaluations, secrets, taxonomies,
@@ -332,7 +332,7 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         .write(move |tx| {
             Box::pin(async move {
                 // Before its page: nobody publishes it from here on.
-                RETRIEVERS.hold(tx, &namespace_id, &id).await?;
+                let name = RETRIEVERS.hold(tx, &namespace_id, &id).await?.name;
                 super::publishing::delete_of(tx, &namespace_id, &id).await?;
                 RETRIEVERS.delete(tx, &namespace_id, &id).await?;
                 let change = Change {
@@ -341,7 +341,10 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
                     changes: Value::Null,
                 };
                 audit::record(tx, &caller, change, now).await?;
-                api_keys::revoke_all_of_retriever(tx, &caller, &id, now).await
+                let hashes = api_keys::revoke_all_of_retriever(tx, &caller, &id, now).await?;
+                let names = (id.as_str(), name.as_str());
+                alerts::forget_retriever(tx, &caller, &namespace_id, names, now).await?;
+                Ok(hashes)
             })
         })
         .await?;

@@ -18,6 +18,7 @@ use crate::{
     auth::{Caller, Scope, Write},
     body,
     error::{Result, Violation},
+    jobs::Claim,
     v1::{
         alerts, batches, clusters, collections,
         retrievers::{self, Execute},
@@ -116,7 +117,7 @@ async fn triggered(
 ///
 /// # Errors
 /// What the action ends in; a retriever that does not do as well as it should is a failure too.
-pub async fn perform(app: &App, trigger: &Trigger, task_id: &str) -> Result<Vec<Value>> {
+pub async fn perform(app: &App, trigger: &Trigger, claim: &Claim) -> Result<Vec<Value>> {
     let caller = Caller::system(&trigger.internal_id);
     let scope: Scope<Write> = Scope::internal(caller, trigger.namespace_id.clone());
     let config = &trigger.action_config;
@@ -124,11 +125,14 @@ pub async fn perform(app: &App, trigger: &Trigger, task_id: &str) -> Result<Vec<
         TriggerActionType::RetrieverExecution => search(app, &scope, read(config)?).await,
         TriggerActionType::CollectionTrigger => process(app, &scope, read(config)?).await,
         TriggerActionType::BatchRerun => rerun(app, &scope, read(config)?).await,
-        TriggerActionType::Cluster => clusters::fire(app, &scope, task_id, &read(config)?).await,
+        TriggerActionType::Cluster => {
+            clusters::fire(app, &scope, &claim.task_id, &read(config)?).await
+        }
         TriggerActionType::TaxonomyEnrichment => enrich(app, &scope, read(config)?).await,
         TriggerActionType::AlertEvaluation => {
             let config: AlertEvaluation = read(config)?;
-            Ok(vec![alerts::evaluate(app, &scope, &config.alert_id).await?])
+            let found = alerts::evaluate(app, &scope, &config.alert_id, claim).await?;
+            Ok(vec![found])
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     error::{ApiError, Result},
     jobs::{Claim, text},
     v1::{
-        clusters,
+        alerts, clusters,
         events::{self, EventRow},
         notifications::{self, Notice},
         tasks::{self, NewTask},
@@ -340,6 +340,8 @@ enum End {
     Completed(Vec<Value>),
     /// What it is for was being done already.
     Skipped,
+    /// What it is for is turned off.
+    Off,
     Failed(String),
 }
 
@@ -347,7 +349,7 @@ impl End {
     const fn status(&self) -> &'static str {
         match self {
             Self::Completed(_) => "COMPLETED",
-            Self::Skipped => "SKIPPED",
+            Self::Skipped | Self::Off => "SKIPPED",
             Self::Failed(_) => "FAILED",
         }
     }
@@ -357,7 +359,7 @@ impl End {
         match self {
             Self::Completed(outputs) => Some(outputs.as_slice()),
             Self::Failed(_) => Some(&[]),
-            Self::Skipped => None,
+            Self::Skipped | Self::Off => None,
         }
     }
 }
@@ -369,13 +371,17 @@ impl End {
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let namespace_id = claim.namespace_id.clone().unwrap_or_default();
     let trigger = store::find(app.db(), &namespace_id, text(claim, "trigger_id")).await?;
-    match action::perform(app, &trigger, &claim.task_id).await {
+    match action::perform(app, &trigger, claim).await {
         Ok(outputs) => {
             settle(app, claim, End::Completed(outputs.clone())).await?;
             tasks::succeed(app, claim, outputs).await
         }
         Err(error) if clusters::is_busy(&error) || scheduled::passes(&trigger, &error) => {
             settle(app, claim, End::Skipped).await?;
+            tasks::skip(app, claim, &error.message()).await
+        }
+        Err(error) if alerts::is_off(&error) => {
+            settle(app, claim, End::Off).await?;
             tasks::skip(app, claim, &error.message()).await
         }
         Err(error) => Err(error),
@@ -419,7 +425,7 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                         tell(tx, &trigger, "trigger.execution.completed", now).await
                     }
                     End::Failed(_) => tell_failure(tx, &trigger, now).await,
-                    End::Skipped => Ok(()),
+                    End::Skipped | End::Off => Ok(()),
                 }
             })
         })
@@ -441,6 +447,7 @@ fn note(trigger: &mut Trigger, end: &End, now: i64) {
     match end {
         End::Completed(_) => trigger.consecutive_failures = 0,
         End::Skipped => wait_for_more(trigger, now),
+        End::Off => {}
         End::Failed(why) => {
             trigger.last_execution_error = Some(why.clone());
             trigger.consecutive_failures += 1;
