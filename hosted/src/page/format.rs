@@ -78,7 +78,7 @@ fn by_name(
         {
             Some(clock(number))
         }
-        "page_number" if drawing.brief => Some(format!("p. {}", value)),
+        "page_number" if drawing.brief => Some(format!("p. {value}")),
         _ => None,
     }
 }

@@ -165,82 +165,31 @@ fn fonts(theme: &ThemeConfig, all: &mut Vec<String>) {
 /// Words that choose one of a few.
 fn choices(display: &DisplayConfig, all: &mut Vec<String>) {
     const MODES: &[&str] = &["grid", "list", "masonry"];
-    let layout = display.layout.as_ref();
+    const STYLES: &[&str] = &["elevated", "flat", "bordered", "glass"];
+    const HOVERS: &[&str] = &["lift", "glow", "scale", "none"];
     let components = display.components.as_ref();
-    let card = components.and_then(|components| components.result_card.as_ref());
     let theme = display.theme.as_ref();
     let extensions = display.extensions.as_ref();
     let extension = |name: &str| extensions.and_then(|all| all.get(name)?.as_str());
-    for Choice(member, said, known) in [
-        Choice(
-            "layout.mode",
-            layout.map(|layout| layout.mode.as_str()),
-            MODES,
-        ),
-        Choice(
-            "components.result_layout",
-            components.map(|all| all.result_layout.as_str()),
-            MODES,
-        ),
-        Choice(
-            "components.result_card.layout",
-            card.map(|card| card.layout.as_str()),
-            &["vertical", "horizontal"],
-        ),
-        Choice(
-            "components.result_card.thumbnail_fit",
-            card.map(|card| card.thumbnail_fit.as_str()),
-            &["cover", "contain", "fill", "none", "scale-down"],
-        ),
-        Choice(
-            "components.result_card.card_click_action",
-            card.map(|card| card.card_click_action.as_str()),
-            &[
-                "viewDetails",
-                "findSimilar",
-                "none",
-                "openUrl",
-                "openLink",
-                "openExternal",
-                "link",
-            ],
-        ),
-        Choice(
-            "components.result_card.card_style",
-            card.and_then(|card| card.card_style.as_deref()),
-            &[
-                "default",
-                "elevated",
-                "flat",
-                "bordered",
-                "glass",
-                "portrait-discovery",
-                "portrait-gallery",
-                "media-search",
-                "document-search",
-            ],
-        ),
-        Choice(
-            "theme.card_style",
-            theme.and_then(|theme| theme.card_style.as_deref()),
-            &["elevated", "flat", "bordered", "glass"],
-        ),
-        Choice(
-            "theme.card_hover_effect",
-            theme.and_then(|theme| theme.card_hover_effect.as_deref()),
-            &["lift", "glow", "scale", "none"],
-        ),
-        Choice(
-            "extensions.color_scheme",
-            extension("color_scheme"),
-            &["auto"],
-        ),
-        Choice(
-            "extensions.markdowns",
-            extension("markdowns"),
-            &["tabs", "modal"],
-        ),
-    ] {
+    let mode = display.layout.as_ref().map(|layout| layout.mode.as_str());
+    let layout = components.map(|all| all.result_layout.as_str());
+    let style = theme.and_then(|theme| theme.card_style.as_deref());
+    let hover = theme.and_then(|theme| theme.card_hover_effect.as_deref());
+    let scheme = extension("color_scheme");
+    let markdowns = extension("markdowns");
+    let of_page = [
+        Choice("layout.mode", mode, MODES),
+        Choice("components.result_layout", layout, MODES),
+        Choice("theme.card_style", style, STYLES),
+        Choice("theme.card_hover_effect", hover, HOVERS),
+        Choice("extensions.color_scheme", scheme, &["auto"]),
+        Choice("extensions.markdowns", markdowns, &["tabs", "modal"]),
+    ];
+    let card = components.and_then(|components| components.result_card.as_ref());
+    for Choice(member, said, known) in of_page
+        .into_iter()
+        .chain(card.into_iter().flat_map(of_card))
+    {
         if let Some(said) = said.filter(|said| !known.contains(said)) {
             let what = format!("is none of {}", known.join(", "));
             passed(all, member, said, &what);
@@ -251,6 +200,49 @@ fn choices(display: &DisplayConfig, all: &mut Vec<String>) {
         let member = "components.result_card.thumbnail_aspect_ratio";
         passed(all, member, ratio, "is no ratio such as 16/9");
     }
+}
+
+fn of_card(card: &ResultCardProperties) -> [Choice<'_>; 4] {
+    const SIDES: &[&str] = &["vertical", "horizontal"];
+    const FITS: &[&str] = &["cover", "contain", "fill", "none", "scale-down"];
+    const CLICKS: &[&str] = &[
+        "viewDetails",
+        "findSimilar",
+        "none",
+        "openUrl",
+        "openLink",
+        "openExternal",
+        "link",
+    ];
+    const STYLES: &[&str] = &[
+        "default",
+        "elevated",
+        "flat",
+        "bordered",
+        "glass",
+        "portrait-discovery",
+        "portrait-gallery",
+        "media-search",
+        "document-search",
+    ];
+    [
+        Choice("components.result_card.layout", Some(&card.layout), SIDES),
+        Choice(
+            "components.result_card.thumbnail_fit",
+            Some(&card.thumbnail_fit),
+            FITS,
+        ),
+        Choice(
+            "components.result_card.card_click_action",
+            Some(&card.card_click_action),
+            CLICKS,
+        ),
+        Choice(
+            "components.result_card.card_style",
+            card.card_style.as_deref(),
+            STYLES,
+        ),
+    ]
 }
 
 /// Sites that may show the page in a frame.
