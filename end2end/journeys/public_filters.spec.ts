@@ -100,6 +100,8 @@ test("pages of results, suggestions and what is like a result are fetched, and B
     await articles(page).first().getByRole("link", { name: /^Find similar to / }).click();
     await expect(page).toHaveURL(/similar_to=/);
     await expect(box(page)).toHaveValue("");
+    await expect(said(page)).toHaveText(/results? like /);
+    await expect(page.getByRole("link", { name: /^Drop: like / })).toBeVisible();
     await page.goBack();
     await expect(page).toHaveURL(/query=a\+big\+cat&page=2/);
     await expect(box(page)).toHaveValue("a big cat");

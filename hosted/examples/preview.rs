@@ -1,5 +1,5 @@
 //! Serves the pages over a handful of made-up documents, to look at them: `cargo run -p loupe-hosted --example preview`.
-//! Pages: `/r/portraits`, `/r/films`, `/r/papers`, `/r/masonry`, `/r/dark`, `/r/plain`, and the
+//! Pages: `/r/portraits`, `/r/films`, `/r/papers`, `/r/masonry`, `/r/dark`, `/r/warm`, `/r/plain`, `/r/answers`, and the
 //! protected `/r/locked`. The word "nothing" finds nothing, "fail" fails.
 
 use std::sync::Arc;
@@ -10,14 +10,23 @@ use axum::http::header;
 use axum::routing::get;
 use loupe_hosted::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
-    Seen, Unlock, Visitor,
+    Seen, Unlock, Visitor, Written,
 };
 use loupe_wire::Value;
 use serde_json::json;
 
 struct Preview;
 
-const NAMES: [&str; 6] = ["portraits", "films", "papers", "masonry", "dark", "plain"];
+const NAMES: [&str; 8] = [
+    "portraits",
+    "films",
+    "papers",
+    "masonry",
+    "dark",
+    "warm",
+    "plain",
+    "answers",
+];
 
 fn display(name: &str) -> Value {
     let input = json!({
@@ -28,8 +37,8 @@ fn display(name: &str) -> Value {
     let mut display = json!({
         "title": "Portrait archive",
         "description": "12,480 portraits from five decades, searched by what is in the picture.",
-        "inputs": [input],
-        "exposed_fields": ["title", "description", "year", "place", "tags", "duration", "source", "restored"],
+        "inputs": [input.clone()],
+        "exposed_fields": ["title", "description", "year", "place", "tags", "duration", "recorded_at", "page_number", "source", "restored"],
         "template_type": "portrait-gallery",
         "field_config": {
             "place": {"format": "text"},
@@ -45,8 +54,8 @@ fn display(name: &str) -> Value {
     let change = match name {
         "films" => {
             json!({"title": "Harbour film library", "description": "Scenes, searched by what happens in them.",
-            "template_type": "media-search", "field_mappings": {"duration": "duration"},
-            "components": {"show_filters": true, "result_card": {"show_score": true, "card_fields": ["place", "tags"]}}})
+            "template_type": "media-search", "components": {"show_filters": true, "result_card": {"card_fields": ["place", "tags"], "show_find_similar": true}},
+            "inputs": [input, {"field_name": "similar_to", "field_schema": {"type": "document_reference"}, "label": "Like", "required": false, "order": 1}]})
         }
         "papers" => {
             json!({"title": "Field notes", "description": "Eleven thousand pages of expedition diaries and letters, readable at last.",
@@ -59,13 +68,21 @@ fn display(name: &str) -> Value {
         "dark" => {
             json!({"title": "Night sky", "theme": {"primary_color": "#f59e0b", "background_color": "#0b1020", "text_color": "#cbd5e1", "card_style": "elevated", "card_hover_effect": "glow"}})
         }
+        "warm" => {
+            json!({"title": "Garden letters", "extensions": {"color_scheme": "auto"}, "theme": {"primary_color": "#b4530a", "secondary_color": "#0f766e",
+            "background_color": "#fdf3e3", "surface_color": "#fffaf0", "text_color": "#33261a", "muted_color": "#7d6a55", "border_color": "#e3cfae"}})
+        }
+        "answers" => json!({"title": "Ask the archive", "template_type": null}),
         "plain" => json!({"title": "Inputs of every kind", "template_type": null, "inputs": [
             {"field_name": "query", "field_schema": {"type": "text"}, "label": "Words", "order": 0, "helper_text": "In any language."},
             {"field_name": "place", "field_schema": {"type": "string", "enum": ["Oslo", "Lima", "Porto"]}, "input_type": "select", "label": "Place", "order": 1},
             {"field_name": "from", "field_schema": {"type": "date"}, "input_type": "date", "label": "From", "order": 2},
             {"field_name": "least", "field_schema": {"type": "number"}, "input_type": "number", "label": "At least", "order": 3},
             {"field_name": "kinds", "field_schema": {"type": "array", "items": {"type": "string", "enum": ["film", "photo", "note"]}}, "input_type": "multiselect", "label": "Kinds", "required": false, "order": 4},
-            {"field_name": "open", "field_schema": {"type": "boolean"}, "input_type": "boolean", "label": "Open access only", "order": 5}]}),
+            {"field_name": "open", "field_schema": {"type": "boolean"}, "label": "Open access only", "order": 5},
+            {"field_name": "names", "field_schema": {"type": "array", "items": {"type": "string"}}, "label": "Names", "required": false, "order": 6},
+            {"field_name": "story", "field_schema": {"type": "text"}, "input_type": "textarea", "label": "What happens", "required": false, "order": 7},
+            {"field_name": "more", "field_schema": {"type": "object"}, "label": "Anything else", "required": false, "order": 8}]}),
         _ => json!({}),
     };
     if let (Some(display), Some(change)) = (display.as_object_mut(), change.as_object()) {
@@ -91,7 +108,7 @@ fn hit(name: &str, index: u64) -> Hit {
         the print was made the same evening and carries the studio's stamp on its back, with a note on the exposure in pencil.";
     let fields = json!({
         "title": TITLES[at % 8], "description": text, "place": PLACES[at % 4], "year": 1921 + index * 3,
-        "tags": ["portrait", "wind", "harbour", "studio"], "duration": format!("{}:{:02}", 1 + index % 9, index * 7 % 60),
+        "tags": ["portrait", "wind", "harbour", "studio"], "duration": 65 + index * 611, "recorded_at": format!("19{:02}-06-1{}T18:00:00Z", 22 + index % 70, index % 10), "page_number": 3 + index * 9,
         "source": "https://www.example.org/archive", "restored": index.is_multiple_of(2)
     });
     let heights = [420, 560, 480, 640, 400];
@@ -196,6 +213,18 @@ impl Host for Preview {
                 },
             ],
         };
+        if public_name == "answers" && !words.is_empty() {
+            let text = "The archive has **two** pictures of the harbour at dusk:\n\n* *Harbour pilot, evening watch*, taken from the mole\n* *Keeper \
+                of the lighthouse*, in which the harbour is behind the sitter\n\nBoth were printed in the same studio.";
+            return Ok(SearchAnswer {
+                written: vec![Written {
+                    text: text.to_owned(),
+                    group: None,
+                    sources: vec!["doc_1".to_owned(), "doc_6".to_owned()],
+                }],
+                ..SearchAnswer::default()
+            });
+        }
         let first = u64::from(request.page - 1) * u64::from(request.page_size);
         Ok(SearchAnswer {
             documents: (first..first + u64::from(request.page_size))
@@ -206,7 +235,7 @@ impl Host for Preview {
             warnings: Vec::new(),
             took_ms: 12,
             execution_id: "exec_preview".to_owned(),
-            is_partial: false,
+            ..SearchAnswer::default()
         })
     }
 
@@ -220,6 +249,19 @@ impl Host for Preview {
             .strip_prefix("doc_")
             .and_then(|index| index.parse().ok());
         Ok(index.map(|index| hit(public_name, index)))
+    }
+
+    async fn named(
+        &self,
+        public_name: &str,
+        visitor: &Visitor,
+        ids: &[String],
+    ) -> Result<Vec<Hit>, HostError> {
+        let mut found = Vec::new();
+        for id in ids {
+            found.extend(self.item(public_name, visitor, id).await?);
+        }
+        Ok(found)
     }
 
     async fn listed(&self) -> Result<Vec<Listed>, HostError> {

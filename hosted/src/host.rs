@@ -106,12 +106,25 @@ pub struct SearchAnswer {
     pub execution_id: String,
     /// Whether something did not answer, or not in time: there may be more.
     pub is_partial: bool,
+    /// What a language model wrote of the documents, where the retriever has it written; those rows are no documents.
+    pub written: Vec<Written>,
+}
+
+/// A text that a language model wrote of documents.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// Markdown, by nobody who is trusted.
+    pub text: String,
+    /// What the documents of it share, where there is a text of each group.
+    pub group: Option<String>,
+    /// Ids of the documents that it was made of, where that is told.
+    pub sources: Vec<String>,
 }
 
 impl SearchAnswer {
     /// Whether nothing was found before the time was over, which is no empty result.
     pub fn is_nothing_yet(&self) -> bool {
-        self.is_partial && self.documents.is_empty()
+        self.is_partial && self.documents.is_empty() && self.written.is_empty()
     }
 }
 
@@ -253,6 +266,15 @@ pub trait Host: Send + Sync + 'static {
         visitor: &Visitor,
         document_id: &str,
     ) -> Result<Option<Hit>, HostError>;
+
+    /// Documents of the publication's collections by their ids, in no order, as far as they are there: what a page says of
+    /// its own beside a search. None of them is a search.
+    async fn named(
+        &self,
+        public_name: &str,
+        visitor: &Visitor,
+        document_ids: &[String],
+    ) -> Result<Vec<Hit>, HostError>;
 
     /// Active publications without a password, for the sitemap.
     async fn listed(&self) -> Result<Vec<Listed>, HostError>;

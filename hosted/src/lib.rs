@@ -11,5 +11,5 @@ pub mod page;
 
 pub use host::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Media, MediaKind, Page, Picture, SearchAnswer,
-    SearchRequest, Seen, Step, Unlock, Visitor,
+    SearchRequest, Seen, Step, Unlock, Visitor, Written,
 };

@@ -330,10 +330,11 @@ function enhance(form: HTMLFormElement): void {
       if (field instanceof HTMLInputElement && ["file", "hidden"].includes(field.type)) continue;
       if (field instanceof HTMLInputElement && (field.type === "checkbox" || field.type === "radio")) {
         field.checked = query.getAll(field.name).includes(field.value);
-      } else if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) {
+      } else if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement || field instanceof HTMLTextAreaElement) {
         // `q` is the short name of what is searched for.
-        const short = field.type === "search" ? query.get("q") : null;
-        if (field.name) field.value = query.get(field.name) ?? short ?? "";
+        const short = field.matches(".bar *") ? query.get("q") : null;
+        // A list that is typed has its values in one field.
+        if (field.name) field.value = query.has(field.name) ? query.getAll(field.name).join(", ") : (short ?? "");
       }
     }
     boxes(form);

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use loupe_wire::{RetrieverInputSchemaFieldType as Kind, Timestamp};
 
+use super::beside::Beside;
 use super::format::{Drawing, fact, field, line, marked};
 use super::input::{Input, is_text};
 use super::look::{Click, Look, Mode, get, label};
@@ -20,6 +21,7 @@ pub struct Cards<'a> {
     pub query: &'a Query,
     pub marks: Marks,
     pub now: Timestamp,
+    pub beside: &'a Beside,
 }
 
 /// Picture of a document: the server's thumbnail, else the field the owner named. Also the field it came from.
@@ -71,10 +73,8 @@ impl Cards<'_> {
         let mut shown: Vec<String> = name.into_iter().collect();
         shown.extend(text.as_ref().map(|(name, _)| (*name).to_owned()));
         shown.extend(picture.as_ref().and_then(|(_, name)| name.clone()));
-        let badge = look.badge(&hit.fields).and_then(|(name, value)| {
-            shown.push(name.to_owned());
-            field(&self.drawing(), name, Some(value))
-        });
+        let (badge, beneath) = self.badge(hit, picture.is_some());
+        shown.extend(look.badge(&hit.fields).map(|(name, _)| name.to_owned()));
         let title = truncate(&title(look, hit), look.title_chars);
         let heading = marked(&title, &self.marks);
         let heading = match self.target(hit) {
@@ -108,7 +108,7 @@ impl Cards<'_> {
         };
         // Places count over all pages of the results, from 0.
         let before = u64::from(self.query.page.saturating_sub(1)) * u64::from(look.page_size);
-        let around = look.around();
+        let eyebrow = &look.around().eyebrow;
         let beside = |class, names: &[String]| line(&self.drawing(), class, names, &hit.fields);
         let place = (before + index as u64).to_string();
         view! {
@@ -116,9 +116,9 @@ impl Cards<'_> {
                 <article class=class>
                     {media}
                     <div class="body">
-                        {beside("slot eyebrow", &around.eyebrow)}
+                        {beside("slot eyebrow", eyebrow)}
                         <h3>{heading}{score}</h3>
-                        {beside("slot", &around.line)}
+                        {beside("slot", &beneath)}
                         {text}
                         {self.facts(hit, &shown)}
                         {self.similar(hit, &title)}
@@ -127,6 +127,19 @@ impl Cards<'_> {
             </li>
         }
         .into_any()
+    }
+
+    /// The mark that lies over the picture, and the fields beneath the heading: without a picture the mark is the first of them.
+    fn badge(&self, hit: &Hit, has_picture: bool) -> (Option<AnyView>, Vec<String>) {
+        let mut line = self.look.around().line.clone();
+        let Some((name, value)) = self.look.badge(&hit.fields) else {
+            return (None, line);
+        };
+        if has_picture {
+            return (field(&self.drawing(), name, Some(value)), line);
+        }
+        line.insert(0, name.to_owned());
+        (None, line)
     }
 
     fn target(&self, hit: &Hit) -> Option<(String, bool)> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use chrono::format::{Item, StrftimeItems};
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use loupe_wire::Value;
 
 /// Letters of an owner's pattern.
@@ -62,6 +62,18 @@ pub fn moment(value: &Value) -> Option<DateTime<Utc>> {
                     .and_utc(),
             )
         })
+}
+
+/// Whether a text is a date or a moment and nothing beside it.
+pub fn is_date(text: &str) -> bool {
+    let text = text.trim();
+    let has_day = text
+        .get(..10)
+        .is_some_and(|day| day.parse::<NaiveDate>().is_ok());
+    has_day
+        && (text.len() == 10
+            || DateTime::parse_from_rfc3339(text).is_ok()
+            || text.parse::<NaiveDateTime>().is_ok())
 }
 
 /// The day in words.

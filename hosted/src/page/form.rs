@@ -115,17 +115,35 @@ fn main_field(input: &Input, autofocus: bool) -> AnyView {
         .clone()
         .unwrap_or_else(|| label.clone());
     let described = described(input);
+    let field = match input.config.input_type.as_str() {
+        "textarea" => area(input, Some(placeholder), autofocus),
+        _ => view! {
+            <input class="entry" type="search" id=id(input) name=input.param.clone() value=input.text()
+                placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
+                enterkeyhint="search" autofocus=autofocus aria-describedby=described list=datalist_id(input)
+                aria-invalid=input.error.map(|_| "true")/>
+            {datalist(input)}
+        }
+        .into_any(),
+    };
     view! {
         <label class="sr" for=id(input)>{label}</label>
         <svg class="glass" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
             <circle cx="8.5" cy="8.5" r="5.5" fill="none" stroke="currentColor" stroke-width="1.6"></circle>
             <path d="m13 13 4.2 4.2" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"></path>
         </svg>
-        <input class="entry" type="search" id=id(input) name=input.param.clone() value=input.value().to_owned()
-            placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
-            enterkeyhint="search" autofocus=autofocus aria-describedby=described list=datalist_id(input)
-            aria-invalid=input.error.map(|_| "true")/>
-        {datalist(input)}
+        {field}
+    }
+    .into_any()
+}
+
+/// A field for words of several lines.
+fn area(input: &Input, placeholder: Option<String>, autofocus: bool) -> AnyView {
+    let invalid = input.error.map(|_| "true");
+    view! {
+        <textarea class="entry" rows="3" id=id(input) name=input.param.clone() placeholder=placeholder maxlength="2000"
+            required=input.config.required autofocus=autofocus aria-describedby=described(input)
+            aria-invalid=invalid>{format!("\n{}", input.text())}</textarea>
     }
     .into_any()
 }
@@ -133,10 +151,15 @@ fn main_field(input: &Input, autofocus: bool) -> AnyView {
 /// What is wrong with an input, else what it is for.
 fn said(input: &Input) -> Option<String> {
     let choose = || (is_boxes(input) && input.config.required).then(|| CHOOSE.to_owned());
+    let several = || {
+        let is_one = input.is_typed_list() && accepts(input).is_none();
+        is_one.then(|| "Put commas between several.".to_owned())
+    };
     let wrong = input.error.map(str::to_owned);
     wrong
         .or_else(|| input.config.helper_text.clone())
         .or_else(choose)
+        .or_else(several)
 }
 
 fn described(input: &Input) -> Option<String> {
@@ -165,6 +188,7 @@ fn control(input: &Input, alone: bool) -> AnyView {
         "number" | "range" | "slider" => plain(input, "number", Some("any")),
         "date" => plain(input, "date", None),
         "datetime" | "datetime-local" => plain(input, "datetime-local", None),
+        "textarea" => area(input, input.config.placeholder.clone(), false),
         _ => plain(input, "text", None),
     };
     view! {
@@ -231,7 +255,7 @@ fn file(input: &Input, accepted: &'static str, alone: bool) -> AnyView {
 fn plain(input: &Input, kind: &'static str, step: Option<&'static str>) -> AnyView {
     let invalid = input.error.map(|_| "true");
     view! {
-        <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=input.value().to_owned()
+        <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=input.text()
             placeholder=input.config.placeholder.clone() required=input.config.required aria-describedby=described(input)
             list=datalist_id(input) aria-invalid=invalid/>
         {datalist(input)}

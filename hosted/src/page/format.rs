@@ -6,10 +6,14 @@ use loupe_wire::{DisplayConfig, FieldFormatOptions, FieldFormatType as Format, O
 
 use super::dates;
 use super::look::{Ratio, fit, get, label};
+use super::media::clock;
 use super::text::{Marks, domain, safe_url, truncate};
 
 const MOST_ITEMS: usize = 12;
 const MOST_MEMBERS: usize = 24;
+
+/// Seconds of the longest recording: a month.
+const LONGEST_RECORDING: f64 = 2_678_400.0;
 
 /// The text with the words of the query marked.
 pub fn marked(text: &str, marks: &Marks) -> AnyView {
@@ -40,11 +44,43 @@ pub struct Drawing<'a> {
 pub fn field(drawing: &Drawing<'_>, name: &str, value: Option<&Value>) -> Option<AnyView> {
     let value = value.filter(|value| !is_empty(value))?;
     let config = drawing.display.field_config.get(name);
-    let options = config
+    let mut options = config
         .and_then(|config| config.format_options.clone())
         .unwrap_or_default();
+    if config.is_none() {
+        // Nobody said that it matters how long ago it was: the day is told.
+        let day = if drawing.brief { "short" } else { "" };
+        day.clone_into(&mut options.date_format);
+    }
     let format = config.map_or_else(|| guess(value), |config| config.format);
+    if let Some(told) = by_name(drawing, name, (format, &options), value) {
+        return Some(told.into_any());
+    }
     Some(draw(drawing, format, value, &options))
+}
+
+/// Seconds of a recording and pages of a document as they are read, `1:02:05` and `p. 12`: numbers that the name of their field
+/// tells to be one, and that the owner has not shaped.
+fn by_name(
+    drawing: &Drawing<'_>,
+    name: &str,
+    (format, options): (Format, &FieldFormatOptions),
+    value: &Value,
+) -> Option<String> {
+    let is_bare =
+        options.prefix.is_none() && options.suffix.is_none() && options.decimals.is_none();
+    let number = value.as_f64().filter(|number| *number >= 0.0);
+    let number = number.filter(|_| is_bare && format == Format::Number)?;
+    match name.rsplit('.').next().unwrap_or(name) {
+        // More is a moment since 1970.
+        "start_time" | "end_time" | "duration" | "duration_seconds" | "length_seconds"
+            if number < LONGEST_RECORDING =>
+        {
+            Some(clock(number))
+        }
+        "page_number" if drawing.brief => Some(format!("p. {value}")),
+        _ => None,
+    }
 }
 
 /// The same among facts, which each have a name: there it is said where a field that the owner configured is empty, unless
@@ -93,6 +129,7 @@ fn guess(value: &Value) -> Format {
         Value::Bool(_) => Format::Boolean,
         Value::Array(_) => Format::Array,
         Value::Object(_) => Format::Object,
+        Value::String(text) if dates::is_date(text) => Format::Date,
         Value::String(text) if text.starts_with("https://") || text.starts_with("http://") => {
             Format::Url
         }
@@ -108,7 +145,7 @@ fn draw(
 ) -> AnyView {
     match format {
         Format::Number => number(value, options).into_any(),
-        Format::Date => date(value, options, drawing.now),
+        Format::Date => date(drawing, value, options),
         Format::Boolean => boolean(value, options).into_any(),
         Format::Url => link(value, options),
         Format::Image => image(value, options),
@@ -204,11 +241,11 @@ pub fn grouped(digits: &str) -> String {
     out
 }
 
-fn date(value: &Value, options: &FieldFormatOptions, now: DateTime<Utc>) -> AnyView {
+fn date(drawing: &Drawing<'_>, value: &Value, options: &FieldFormatOptions) -> AnyView {
     let Some(moment) = dates::moment(value) else {
         return plain(value).into_any();
     };
-    let shown = dates::shown(moment, &options.date_format, now);
+    let shown = dates::shown(moment, &options.date_format, drawing.now);
     let machine = moment.format("%Y-%m-%dT%H:%M:%SZ").to_string();
     view! { <time datetime=machine title=dates::long(moment)>{shown}</time> }.into_any()
 }

@@ -2,13 +2,13 @@
 
 use axum::{
     extract::{Path, RawQuery, State},
-    http::{HeaderMap, Uri},
+    http::{HeaderMap, StatusCode, Uri},
     response::Response,
 };
 use url::Url;
 
-use super::{Shared, View, open, search};
-use crate::{Page, Visitor};
+use super::{Shared, View, missing, open, reply, search};
+use crate::{Host, Page, Visitor};
 
 /// Sites of one page.
 const MOST: usize = 50;
@@ -30,7 +30,7 @@ pub fn ancestors(page: &Page) -> String {
 }
 
 /// An origin such as `https://www.example.com`, or `https://*.example.com`; nothing else gets into a policy.
-fn origin(site: &str) -> Option<String> {
+pub fn origin(site: &str) -> Option<String> {
     let (scheme, rest) = site.split_once("://")?;
     let (star, host) = match rest.strip_prefix("*.") {
         Some(host) => ("*.", host),
@@ -65,8 +65,24 @@ pub async fn embedded(
 ) -> Response {
     match open(&*host, &public_name, &visitor, &address).await {
         Ok(page) => search(&*host, &page, &visitor, raw, View::Frame, &headers).await,
-        Err(reply) => *reply,
+        Err(reply) => closed(&*host, *reply),
     }
+}
+
+/// What a frame shows where there is no page: the notice that everybody reads. Under the policy of any other page browsers
+/// would show an error of their own in its place.
+pub fn closed(host: &dyn Host, told: Response) -> Response {
+    if told.status() != StatusCode::NOT_FOUND {
+        return told;
+    }
+    let mut document = missing(host);
+    document.ancestors = Some("*".to_owned());
+    reply::page(
+        StatusCode::NOT_FOUND,
+        document,
+        reply::Cache::Never,
+        &HeaderMap::new(),
+    )
 }
 
 #[cfg(test)]

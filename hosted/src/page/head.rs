@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use loupe_wire::{DisplayConfig, Object, SEOConfig};
 use serde_json::{Value, json};
 
+use super::input::{inputs_of, is_text};
 use super::preview;
 use super::query::encode;
 use super::text::{safe_url, truncate};
@@ -41,18 +42,21 @@ pub struct Head {
 }
 
 /// What schema.org has search engines read of a page that searches.
-fn web_site(name: &str, address: &str, description: Option<&str>) -> Value {
+fn web_site(page: &Page, address: &str, description: Option<&str>) -> Value {
     let mut site = json!({
         "@context": "https://schema.org",
         "@type": "WebSite",
-        "name": name,
-        "url": address,
-        "potentialAction": {
+        "name": page.display_config.title,
+        "url": address
+    });
+    // Without an input for words there is nothing that these would search for.
+    if inputs_of(page).iter().any(is_text) {
+        site["potentialAction"] = json!({
             "@type": "SearchAction",
             "target": { "@type": "EntryPoint", "urlTemplate": format!("{address}?q={{search_term_string}}") },
             "query-input": "required name=search_term_string"
-        }
-    });
+        });
+    }
     if let Some(description) = description {
         site["description"] = json!(description);
     }
@@ -96,7 +100,7 @@ impl Head {
         } else {
             robots(&seo.robots)
         };
-        let mut site = web_site(&display.title, &address, description.as_deref());
+        let mut site = web_site(page, &address, description.as_deref());
         let logo = seo.logo_url.as_deref().or(display.logo_url.as_deref());
         if let Some(logo) = logo.and_then(safe_url) {
             let origin = if logo.starts_with('/') { base_url } else { "" };
@@ -132,7 +136,7 @@ impl Head {
         hit: &Hit,
         title: &str,
         text: Option<&str>,
-        picture: Option<&str>,
+        has_picture: bool,
     ) -> Self {
         let display = &page.display_config;
         let seo = display.seo.clone().unwrap_or_default();
@@ -140,13 +144,8 @@ impl Head {
         let address = format!("{list}/item/{}", encode(&hit.document_id));
         let description =
             text.map(|text| truncate(&text.split_whitespace().collect::<Vec<_>>().join(" "), 160));
-        let absolute = |url: &str| {
-            if url.starts_with('/') {
-                format!("{base_url}{url}")
-            } else {
-                url.to_owned()
-            }
-        };
+        // The address of the picture's own file is signed and does not last.
+        let picture = has_picture.then(|| format!("{address}/picture"));
         let mut work = json!({
             "@context": "https://schema.org", "@type": "CreativeWork", "name": title, "url": address,
             "isPartOf": { "@type": "WebSite", "name": display.title, "url": list }
@@ -154,8 +153,8 @@ impl Head {
         if let Some(text) = &description {
             work["description"] = json!(text);
         }
-        if let Some(picture) = picture {
-            work["thumbnailUrl"] = json!(absolute(picture));
+        if let Some(picture) = &picture {
+            work["thumbnailUrl"] = json!(picture);
         }
         let trail = json!({
             "@context": "https://schema.org", "@type": "BreadcrumbList",
@@ -174,9 +173,9 @@ impl Head {
                 robots(&seo.robots)
             },
             og_type: "article".to_owned(),
-            is_drawn: common.is_drawn && picture.is_none(),
+            is_drawn: common.is_drawn && !has_picture,
             image: picture
-                .map(|url| (absolute(url), title.to_owned()))
+                .map(|url| (url, title.to_owned()))
                 .or(common.image.clone()),
             json_ld: vec![work, trail],
             ..common

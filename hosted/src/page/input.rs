@@ -6,6 +6,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+use super::text::capitalized;
 use crate::Page;
 
 /// Names the page itself uses, and those of a form's own members, which a control of that name would hide from the script; an
@@ -55,6 +56,14 @@ impl Input {
         self.values.first().map_or("", String::as_str)
     }
 
+    /// What stands in its field: all its values, where they are typed one beside the other.
+    pub fn text(&self) -> String {
+        match self.is_typed_list() {
+            true => self.values.join(", "),
+            false => self.value().to_owned(),
+        }
+    }
+
     /// Whether the visitor gave nothing.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.file.is_none()
@@ -87,6 +96,18 @@ impl Input {
         self.config.field_schema.r#type == Kind::Array
     }
 
+    /// Whether it is a list of what the visitor types, one beside the other in one field.
+    pub fn is_typed_list(&self) -> bool {
+        self.is_list() && self.options.is_empty()
+    }
+
+    /// Whether a value is none of those that its schema names.
+    fn is_outside(&self) -> bool {
+        let named = offered(&self.config.field_schema);
+        let mut values = self.values.iter();
+        !named.is_empty() && values.any(|value| !named.contains(value))
+    }
+
     /// Its values as the retriever takes them, or what is wrong with them.
     pub fn typed(&self) -> Result<Option<Value>, &'static str> {
         if let Some(file) = &self.file {
@@ -94,6 +115,9 @@ impl Input {
         }
         if self.values.is_empty() {
             return Ok(None);
+        }
+        if self.is_outside() {
+            return Err("Choose one that is offered.");
         }
         let schema = &self.config.field_schema;
         if self.is_list() {
@@ -126,6 +150,10 @@ fn typed(text: &str, kind: Kind) -> Result<Value, &'static str> {
         Kind::Boolean => Ok(json!(matches!(text, "true" | "on" | "1" | "yes"))),
         Kind::Date => day(text).map(|_| json!(text)).ok_or("Enter a date."),
         Kind::Datetime => moment(text).map(|text| json!(text)).ok_or("Enter a date."),
+        Kind::Object => serde_json::from_str::<Value>(text)
+            .ok()
+            .filter(Value::is_object)
+            .ok_or("Write this as a JSON object, such as {\"name\": 1}."),
         _ => Ok(json!(text)),
     }
 }
@@ -199,7 +227,13 @@ pub fn inputs_of(page: &Page) -> Vec<Input> {
     configs.sort_by_key(|config| config.order);
     configs
         .into_iter()
-        .map(|config| {
+        .map(|mut config| {
+            let schema = &config.field_schema;
+            // Lists of what nobody names are typed.
+            let is_typed = schema.r#type == Kind::Array && offered(schema).is_empty();
+            if matches!(config.input_type.as_str(), "text" | "") && !is_typed {
+                drawn_as(schema).clone_into(&mut config.input_type);
+            }
             let name = config.field_name.clone();
             let taken = RESERVED.contains(&name.as_str())
                 || name.starts_with("f.")
@@ -209,7 +243,7 @@ pub fn inputs_of(page: &Page) -> Vec<Input> {
             } else {
                 name.clone()
             };
-            let mut options = options(&config.field_schema);
+            let mut options = offered(&config.field_schema);
             if options.is_empty() && is_choice(&config) {
                 options = config.suggestions.clone().unwrap_or_default();
             }
@@ -227,7 +261,8 @@ pub fn inputs_of(page: &Page) -> Vec<Input> {
         .collect()
 }
 
-fn options(schema: &RetrieverInputSchemaField) -> Vec<String> {
+/// The values that a schema names, as addresses have them.
+fn offered(schema: &RetrieverInputSchemaField) -> Vec<String> {
     let own = schema.r#enum.as_ref();
     let of_items = schema
         .items
@@ -243,32 +278,24 @@ fn options(schema: &RetrieverInputSchemaField) -> Vec<String> {
         .collect()
 }
 
-/// Drawing of an input the owner did not configure.
-fn implied(name: &str, schema: &RetrieverInputSchemaField) -> InputRenderingConfig {
-    let input_type = match schema.r#type {
-        _ if schema.r#enum.is_some() => "select",
+/// The `input_type` of an input whose owner names none.
+pub fn drawn_as(schema: &RetrieverInputSchemaField) -> &'static str {
+    match schema.r#type {
         Kind::Array => "multiselect",
+        _ if schema.r#enum.as_ref().is_some_and(|all| !all.is_empty()) => "select",
         Kind::Number | Kind::Integer | Kind::Float => "number",
         Kind::Boolean => "boolean",
         Kind::Date | Kind::Datetime => "date",
-        Kind::Image => "image",
-        Kind::Audio | Kind::Video | Kind::Pdf | Kind::Excel => "file",
+        Kind::Image | Kind::Audio | Kind::Video | Kind::Pdf | Kind::Excel => "file",
+        Kind::Object => "textarea",
         _ => "text",
-    };
-    let mut letters = name.chars();
-    let label: String = letters
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .chain(letters)
-        .map(|letter| {
-            if matches!(letter, '_' | '-') {
-                ' '
-            } else {
-                letter
-            }
-        })
-        .collect();
+    }
+}
+
+/// Drawing of an input the owner did not configure.
+fn implied(name: &str, schema: &RetrieverInputSchemaField) -> InputRenderingConfig {
+    let input_type = drawn_as(schema);
+    let label = capitalized(&name.replace(['_', '-'], " "));
     InputRenderingConfig {
         field_name: name.to_owned(),
         field_schema: schema.clone(),

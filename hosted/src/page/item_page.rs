@@ -13,7 +13,7 @@ use super::reply::{self, Cache};
 use super::results::Outcome;
 use super::shell::{body_class, document, notice};
 use super::theme::Theme;
-use super::{Shared, ask_for, card, expose, item, open, refuse};
+use super::{Shared, ask_for, card, closed, expose, item, open, refuse};
 use crate::{Hit, Host, HostError, Page, SearchRequest, Visitor};
 
 /// How long an item waits for the ones beside it.
@@ -57,6 +57,30 @@ pub async fn show(
         Cache::Revalidate
     };
     reply::page(StatusCode::OK, document, cache, &headers)
+}
+
+/// The picture of an item, under an address that lasts: the file's own is signed and does not. Whoever shows links to the item
+/// keeps this one.
+pub async fn picture(
+    State(host): Shared,
+    Path((public_name, document_id)): Path<(String, String)>,
+    visitor: Visitor,
+    address: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let page = match open(&*host, &public_name, &visitor, &address).await {
+        Ok(page) => page,
+        Err(reply) => return closed(*reply),
+    };
+    let mut hit = match item_of(&*host, &page, &visitor, &document_id, &headers).await {
+        Ok(hit) => hit,
+        Err(reply) => return closed(*reply),
+    };
+    expose(&page, &mut hit);
+    match card::picture(&Look::of_page(&page), &hit) {
+        Some((picture, _)) => reply::found(&picture.url, page.is_protected),
+        None => reply::missing(),
+    }
 }
 
 /// The item of this id, or the reply that says why it is not shown.
@@ -128,14 +152,15 @@ async fn neighbours(
 fn item_head(host: &dyn Host, page: &Page, look: &Look, query: &Query, hit: &Hit) -> Head {
     let text = look.texts(&hit.fields).into_iter().next();
     let text = text.map(|(_, text)| text);
-    let picture = card::picture(look, hit).map(|(picture, _)| picture.url);
+    // Whoever shows links has no password, and finds no picture.
+    let has_picture = !page.is_protected && card::picture(look, hit).is_some();
     let mut head = Head::of_item(
         page,
         &host.base_url(),
         hit,
         &card::title(look, hit),
         text.as_deref(),
-        picture.as_deref(),
+        has_picture,
     );
     if !query.is_empty() && !page.is_protected {
         head.robots = "noindex, follow".to_owned();

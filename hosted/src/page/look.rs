@@ -6,6 +6,7 @@ use loupe_wire::{
 
 use super::slots::{Around, Slots};
 use super::template::{Side, built_in, own};
+use super::text::capitalized;
 use super::theme::{card_style, hover, length};
 use crate::Page;
 
@@ -183,7 +184,7 @@ impl Look {
             filters: components.show_filters,
             header: components.show_results_header,
             page_size,
-            slots: Slots::of(display, own.as_ref()),
+            slots: Slots::of(display, own.as_ref(), template),
             is_own: own.is_some(),
         }
     }
@@ -337,10 +338,7 @@ fn humanize(name: &str) -> String {
         .next()
         .unwrap_or(name)
         .replace(['_', '-'], " ");
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    capitalized(&words)
 }
 
 /// A value that reads as one line of text.

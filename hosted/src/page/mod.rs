@@ -1,11 +1,13 @@
 //! Public search pages: `/r/{public_name}` and what belongs to it.
 
+mod beside;
 mod canvas;
 mod card;
 mod dates;
 mod form;
 mod format;
 mod frame;
+mod grammar;
 mod head;
 mod held;
 mod icon;
@@ -39,6 +41,7 @@ use axum::routing::{get, post};
 use leptos::prelude::*;
 use tokio::sync::mpsc;
 
+use self::beside::Beside;
 use self::card::Cards;
 use self::head::Head;
 use self::look::Look;
@@ -50,6 +53,8 @@ use self::text::Marks;
 use self::theme::Theme;
 use crate::{Hit, Host, HostError, Page, SearchRequest, Seen, Visitor};
 
+pub use self::grammar::doubts;
+pub use self::input::drawn_as;
 pub use self::preview::address_of as picture_address;
 pub use self::template::{TemplateFault, faults as template_faults};
 
@@ -72,6 +77,10 @@ pub fn router(host: Arc<dyn Host>) -> Router {
         .route("/r/{public_name}/preview.png", get(preview::picture))
         .route("/r/{public_name}/unlock", post(lock::unlock))
         .route("/r/{public_name}/item/{document_id}", get(item_page::show))
+        .route(
+            "/r/{public_name}/item/{document_id}/picture",
+            get(item_page::picture),
+        )
         .route("/sitemap.xml", get(sitemap))
         .route("/robots.txt", get(robots))
         .with_state(host)
@@ -90,8 +99,18 @@ fn refuse(
 
 /// What does not exist and what is not for strangers look the same.
 fn nothing(host: &dyn Host) -> Response {
+    let document = missing(host);
+    reply::page(
+        StatusCode::NOT_FOUND,
+        document,
+        Cache::Never,
+        &HeaderMap::new(),
+    )
+}
+
+fn missing(host: &dyn Host) -> Document {
     let text = "There is no search page at this address.";
-    refuse(host, StatusCode::NOT_FOUND, "Page not found", text)
+    notice(host, "Page not found", text)
 }
 
 fn trouble(host: &dyn Host) -> Response {
@@ -209,6 +228,7 @@ async fn show(
     headers: &HeaderMap,
 ) -> Response {
     let outcome = ask(host, page, visitor, look, query).await;
+    let beside = Beside::of(host, page, visitor, look, query, &outcome).await;
     let status = match &outcome {
         Outcome::Failed(HostError::Invalid(_)) | Outcome::Refused => StatusCode::BAD_REQUEST,
         Outcome::Failed(HostError::Busy { .. }) => StatusCode::TOO_MANY_REQUESTS,
@@ -225,7 +245,7 @@ async fn show(
         Cache::Never
     };
     let told = !visitor.unfollowed;
-    let document = render_search(host, page, look, query, &outcome, told);
+    let document = render_search(host, page, look, query, (&outcome, &beside), told);
     let mut reply = reply::page(status, document, cache, headers);
     if let Outcome::Failed(HostError::Busy { retry_after_s }) = outcome {
         reply
@@ -317,13 +337,18 @@ fn render_search(
     page: &Page,
     look: &Look,
     query: &Query,
-    outcome: &Outcome,
+    (outcome, beside): (&Outcome, &Beside),
     told: bool,
 ) -> Document {
     let asked = !query.is_empty() || query.page > 1;
     let theme = Theme::of(&page.display_config, look);
     let base_url = host.base_url();
-    let mut head = Head::of_page(page, &base_url, asked, &query.words());
+    let about = beside.like.as_ref().map(|like| like.said());
+    let about = about.unwrap_or_else(|| query.words());
+    let mut head = Head::of_page(page, &base_url, asked, &about);
+    if query.is_stray && !page.is_protected {
+        "noindex, follow".clone_into(&mut head.robots);
+    }
     if let (Outcome::Answer(answer), false) = (outcome, asked) {
         head.add_list(&base_url, &first_items(look, query, &answer.documents));
     }
@@ -341,6 +366,7 @@ fn render_search(
             query,
             marks: Marks::of(&query.words()),
             now: host.now(),
+            beside,
         };
         let waiting = matches!(outcome, Outcome::Waiting);
         // What was searched for stays on the visitor's machine, and not even there behind a password.
@@ -393,7 +419,7 @@ async fn icon_file(
 /// What a file beside a page answers where the page does not open: it leads on where the page does, and tells nothing else.
 fn closed(reply: Response) -> Response {
     match reply.status() {
-        StatusCode::PERMANENT_REDIRECT => reply,
+        StatusCode::PERMANENT_REDIRECT | StatusCode::TOO_MANY_REQUESTS => reply,
         StatusCode::SERVICE_UNAVAILABLE => reply::unavailable(),
         _ => reply::missing(),
     }

@@ -42,7 +42,8 @@ static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// What a picture says.
 struct Card {
-    title: String,
+    /// None in letters that the font lacks.
+    title: Option<String>,
     description: Option<String>,
     host: String,
     colors: Vec<(&'static str, Rgb)>,
@@ -55,7 +56,7 @@ pub fn address(page: &Page, base_url: &str) -> String {
 
 /// The same, of what a page is made of.
 pub fn address_of(display: &DisplayConfig, public_name: &str, base_url: &str) -> String {
-    let key = hex::encode(Card::of(display, public_name, base_url).key());
+    let key = hex::encode(Card::of(display, base_url).key());
     let name = encode(public_name);
     format!("{base_url}/r/{name}/preview.png?v={}", &key[..12])
 }
@@ -71,7 +72,7 @@ pub async fn picture(
         Ok(page) => page,
         Err(reply) => return closed(*reply),
     };
-    let card = Card::of(&page.display_config, &page.public_name, &host.base_url());
+    let card = Card::of(&page.display_config, &host.base_url());
     match drawn(card).await {
         Some(bytes) => reply::file("image/png", bytes.to_vec(), page.is_protected, &headers),
         None => reply::unavailable(),
@@ -107,13 +108,12 @@ async fn drawn(card: Card) -> Option<Bytes> {
 }
 
 impl Card {
-    fn of(display: &DisplayConfig, public_name: &str, base_url: &str) -> Self {
+    fn of(display: &DisplayConfig, base_url: &str) -> Self {
         let host = base_url
             .split_once("://")
             .map_or(base_url, |(_, host)| host);
         Self {
-            // A name has letters that every font has.
-            title: writable(&display.title).unwrap_or_else(|| public_name.to_owned()),
+            title: writable(&display.title),
             description: display.description.as_deref().and_then(writable),
             host: host.to_owned(),
             colors: colors(display),
@@ -122,8 +122,9 @@ impl Card {
 
     fn key(&self) -> Key {
         let mut hash = Sha256::new();
-        let description = self.description.as_deref().unwrap_or_default();
-        for text in [EDITION, &self.title, description, &self.host] {
+        let said = |text: &Option<String>| text.clone().unwrap_or_default();
+        let (title, description) = (said(&self.title), said(&self.description));
+        for text in [EDITION, &title, &description, &self.host] {
             hash.update((text.len() as u64).to_be_bytes());
             hash.update(text);
         }
@@ -165,17 +166,19 @@ impl Card {
     /// Title and description, in the middle between the mark and the field.
     fn words(&self, canvas: &mut Canvas) {
         let title = |size| self.style(true, size, "text");
+        let words = self.title.as_deref().unwrap_or_default();
         // As large as two lines let it be.
         let size = [88.0, 72.0]
             .into_iter()
-            .find(|size| title(*size).wrap(&self.title, INNER, 3).len() <= 2);
+            .find(|size| title(*size).wrap(words, INNER, 3).len() <= 2);
         let (size, most) = size.map_or((60.0, 3), |size| (size, 2));
-        let heading = title(size).wrap(&self.title, INNER, most);
+        let heading = title(size).wrap(words, INNER, most);
         let muted = self.style(false, 34.0, "muted");
         let description = self.description.as_deref();
         let text = description.map_or_else(Vec::new, |text| muted.wrap(text, INNER, 2));
         let (row, line, gap) = (size * 1.1, 47.0, 24.0);
         let mut whole = heading.len() as f32 * row;
+        let gap = if heading.is_empty() { 0.0 } else { gap };
         if !text.is_empty() {
             whole += gap + text.len() as f32 * line;
         }

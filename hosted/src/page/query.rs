@@ -1,7 +1,7 @@
 //! The address of a page: what the visitor asked, and the addresses of what could be asked next.
 
 use indexmap::IndexMap;
-use loupe_wire::{Object, Value};
+use loupe_wire::{Object, RetrieverInputSchemaFieldType as Kind, Value};
 use serde_json::json;
 
 use super::{
@@ -34,6 +34,13 @@ pub struct Query {
     pub facets: Vec<String>,
     /// Page number, from 1.
     pub page: u32,
+    /// `q` asks for words, and no input takes any.
+    pub is_stray: bool,
+}
+
+/// The path of a page.
+pub fn home(page: &Page) -> String {
+    format!("/r/{}", encode(&page.public_name))
 }
 
 /// Where a search is shown.
@@ -51,7 +58,8 @@ fn given(raw: &str) -> IndexMap<String, Vec<String>> {
         let value: String = value
             .trim()
             .chars()
-            .filter(|c| !c.is_control())
+            // Lines of what has lines.
+            .filter(|c| !c.is_control() || *c == '\n')
             .take(LONGEST_VALUE)
             .collect();
         let values = given.entry(name.into_owned()).or_default();
@@ -61,6 +69,18 @@ fn given(raw: &str) -> IndexMap<String, Vec<String>> {
         }
     }
     given
+}
+
+/// What is typed into one field for several values: between commas, or one a line.
+fn parts(values: &[String]) -> Vec<String> {
+    let parts = values.iter().flat_map(|text| text.split([',', '\n']));
+    let mut all: Vec<String> = Vec::new();
+    for part in parts.map(str::trim).filter(|part| !part.is_empty()) {
+        if all.len() <= MOST_VALUES && !all.iter().any(|one| one == part) {
+            all.push(part.to_owned());
+        }
+    }
+    all
 }
 
 /// Notes what is to be filled in. A form sends what was left open as nothing: with nothing else in it the page is as it is
@@ -95,10 +115,11 @@ impl Query {
         let mut given = given(raw);
         let mut inputs = inputs_of(page);
         // `q` is the short name of the first text, so that one address works for every page.
-        if let Some(values) = given.get("q").cloned()
-            && let Some(first) = inputs.iter().find(|input| is_text(input))
-        {
-            given.entry(first.param.clone()).or_insert(values);
+        let words = given.get("q").cloned();
+        let first = inputs.iter().find(|input| is_text(input));
+        let is_stray = first.is_none() && words.as_ref().is_some_and(|words| !words.is_empty());
+        if let Some((first, words)) = first.zip(words) {
+            given.entry(first.param.clone()).or_insert(words);
         }
         for input in &mut inputs {
             let values = given.get(&input.param).cloned().unwrap_or_default();
@@ -111,7 +132,10 @@ impl Query {
                 input.file = held.unwrap_or_default();
                 continue;
             }
-            input.values = values;
+            input.values = match input.is_typed_list() {
+                true => parts(&values),
+                false => values,
+            };
             input.error = match input.is_list() && input.values.len() > MOST_VALUES {
                 true => Some(TOO_MANY),
                 false => input.typed().err(),
@@ -140,7 +164,7 @@ impl Query {
             .and_then(|values| values.first()?.parse().ok())
             .unwrap_or(1);
         let last = (DEEPEST / look.page_size.max(1)).clamp(1, LAST_PAGE);
-        let home = format!("/r/{}", encode(&page.public_name));
+        let home = home(page);
         Self {
             path: match view {
                 View::Page => home.clone(),
@@ -151,12 +175,21 @@ impl Query {
             filters,
             facets,
             page: u32::clamp(number, 1, last),
+            is_stray,
         }
     }
 
     /// Whether anything was asked at all.
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.inputs.iter().all(Input::is_empty)
+    }
+
+    /// The input that names the document whose like is asked for, where one does.
+    pub fn reference(&self) -> Option<&Input> {
+        let is_reference =
+            |input: &&Input| input.config.field_schema.r#type == Kind::DocumentReference;
+        let mut inputs = self.inputs.iter().filter(is_reference);
+        inputs.find(|input| !input.is_empty())
     }
 
     /// Whether the form takes files.
@@ -239,6 +272,11 @@ impl Query {
     /// Address of another page of the same query.
     pub fn at_page(&self, page: u32) -> String {
         self.address(&self.path, |_| true, |_, _| true, page)
+    }
+
+    /// Address without one input.
+    pub fn without_input(&self, name: &str) -> String {
+        self.address(&self.path, |input| input.name != name, |_, _| true, 1)
     }
 
     /// Address without one value of a filter.
@@ -374,123 +412,4 @@ fn facets_of(page: &Page) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use loupe_wire::{
-        DisplayConfig, RetrieverInputSchemaField, RetrieverInputSchemaFieldType as Kind,
-    };
-
-    fn page() -> Page {
-        let field = |kind| RetrieverInputSchemaField {
-            r#type: kind,
-            ..Default::default()
-        };
-        Page {
-            public_name: "books".into(),
-            input_schema: [
-                ("query".to_owned(), field(Kind::Text)),
-                ("page".to_owned(), field(Kind::Integer)),
-            ]
-            .into(),
-            display_config: DisplayConfig {
-                exposed_fields: vec!["title".into(), "tags".into()],
-                extensions: json!({"facets": ["tags", "secret"]}).as_object().cloned(),
-                components: Some(loupe_wire::ComponentsConfig {
-                    show_filters: true,
-                    ..Default::default()
-                }),
-                ..Default::default()
-            },
-            ..Default::default()
-        }
-    }
-
-    fn read(raw: &str) -> Query {
-        let page = page();
-        Query::read(&page, &Look::of(&page.display_config), raw, View::Page)
-    }
-
-    #[test]
-    fn only_declared_inputs_and_offered_facets_pass() {
-        let query = read("q=blue+hat&other=1&f.tags=sea&f.secret=x&input.page=7&page=3");
-        let request = query.request(24);
-        assert_eq!(
-            Value::Object(request.inputs),
-            json!({"query": "blue hat", "page": 7})
-        );
-        assert_eq!(
-            request.filters,
-            Some(json!({"AND": [{"field": "tags", "operator": "in", "value": ["sea"]}]}))
-        );
-        assert_eq!((request.page, query.facets), (3, vec!["tags".to_owned()]));
-        // As far as a search goes: 24 at once, 10,000 in all.
-        assert_eq!(read("page=999999").page, 416);
-    }
-
-    #[test]
-    fn a_chosen_number_or_truth_is_found_as_what_it_is() {
-        let filters = read("f.tags=1922&f.tags=true&f.tags=+1e&f.tags=null")
-            .request(1)
-            .filters;
-        let values = json!(["1922", 1922, "true", true, "1e", "null"]);
-        let leaf = json!({"field": "tags", "operator": "in", "value": values});
-        assert_eq!(filters, Some(json!({ "AND": [leaf] })));
-    }
-
-    #[test]
-    fn addresses_keep_what_was_asked() {
-        let query = read("query=a%26b&f.tags=x&f.tags=y&page=2");
-        assert_eq!(
-            query.at_page(3),
-            "/r/books?query=a%26b&f.tags=x&f.tags=y&page=3"
-        );
-        assert_eq!(
-            query.without_filter("tags", "x"),
-            "/r/books?query=a%26b&f.tags=y"
-        );
-        assert_eq!(
-            query.item("doc/1"),
-            "/r/books/item/doc%2F1?query=a%26b&f.tags=x&f.tags=y&page=2"
-        );
-    }
-
-    #[test]
-    fn a_file_is_in_no_address() {
-        let mut page = page();
-        page.input_schema.insert(
-            "picture".to_owned(),
-            RetrieverInputSchemaField {
-                r#type: Kind::Image,
-                ..Default::default()
-            },
-        );
-        let look = Look::of(&page.display_config);
-        let mut query = Query::read(&page, &look, "query=sea&picture=cat.png", View::Page);
-        let inputs = |query: &Query| Value::Object(query.request(24).inputs);
-        assert_eq!(inputs(&query), json!({"query": "sea"}));
-        query.attach("query", Err("no input for files"));
-        query.attach(
-            "picture",
-            Ok(Upload {
-                name: "cat.png".into(),
-                data: "data:image/png;base64,AA==".into(),
-                held: None,
-            }),
-        );
-        assert!(!query.has_errors());
-        assert_eq!(
-            inputs(&query),
-            json!({"query": "sea", "picture": "data:image/png;base64,AA=="})
-        );
-        assert_eq!(Value::Object(query.told()), json!({"query": "sea"}));
-        assert_eq!(query.at_page(2), "/r/books?query=sea&page=2");
-        assert_eq!(query.item("doc"), "/r/books/item/doc");
-    }
-
-    #[test]
-    fn a_word_where_a_number_belongs_is_an_error_of_that_input() {
-        let query = read("input.page=many");
-        assert!(query.has_errors());
-        assert!(query.request(1).inputs.is_empty());
-    }
-}
+mod tests;

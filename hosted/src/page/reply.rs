@@ -100,6 +100,21 @@ pub fn moved(to: &str) -> Response {
     reply
 }
 
+/// What is asked for is at an address that does not last: this is kept for less time than that one is good.
+pub fn found(at: &str, secret: bool) -> Response {
+    let mut reply = StatusCode::FOUND.into_response();
+    let headers = reply.headers_mut();
+    set(headers, header::LOCATION, at);
+    let kept = if secret {
+        "no-store"
+    } else {
+        "public, max-age=600"
+    };
+    set(headers, header::CACHE_CONTROL, kept);
+    common(headers);
+    reply
+}
+
 /// Plain text.
 pub fn text(text: String) -> Response {
     typed(StatusCode::OK, "text/plain; charset=utf-8", text)

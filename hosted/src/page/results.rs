@@ -4,11 +4,13 @@ use leptos::prelude::*;
 use loupe_wire::{FieldFormatType, Value};
 use serde_json::json;
 
+use super::beside::Text;
 use super::card::Cards;
 use super::form::suggestions;
 use super::format::grouped;
 use super::look::{Look, label};
 use super::query::{DEEPEST, LAST_PAGE, Query, encode};
+use super::text::{capitalized, markdown, truncate};
 use crate::{Facet, HostError, Page, SearchAnswer};
 
 /// What the search came to.
@@ -70,7 +72,11 @@ pub fn results(cards: &Cards<'_>, outcome: &Outcome, told: bool) -> AnyView {
         ),
         Outcome::Failed(error) => failed(cards.query, error),
         Outcome::Answer(answer) if answer.is_nothing_yet() => unfinished(cards.query),
-        Outcome::Answer(answer) if answer.documents.is_empty() => empty(cards, answer),
+        Outcome::Answer(answer)
+            if answer.documents.is_empty() && cards.beside.written.is_empty() =>
+        {
+            empty(cards, answer)
+        }
         Outcome::Answer(answer) => found(cards, answer),
     };
     let telling = Telling::of(cards, outcome, told);
@@ -92,6 +98,7 @@ fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
         .map(|(index, hit)| cards.view(index, hit))
         .collect_view();
     let facets = facets(cards, &answer.facets);
+    let counted = look.header && !answer.documents.is_empty();
     let class = if facets.is_some() { "split" } else { "whole" };
     let heading = if query.is_empty() {
         "Browse"
@@ -100,9 +107,10 @@ fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     };
     view! {
         <h2 class="sr">{heading}</h2>
-        {look.header.then(|| view! { <div class="found">{count(query, answer)}{share(query)}</div> })}
+        {written(&cards.beside.written)}
+        {counted.then(|| view! { <div class="found">{count(cards, answer)}{share(query)}</div> })}
         {answer.is_partial.then(|| partial(query))}
-        {chips(cards.page, query)}
+        {chips(cards)}
         <div class=class>
             {facets}
             <div>
@@ -114,7 +122,36 @@ fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     .into_any()
 }
 
-fn count(query: &Query, answer: &SearchAnswer) -> AnyView {
+/// What a language model wrote, above the documents, with the way to those that it was made of.
+fn written(texts: &[Text]) -> Option<AnyView> {
+    let one = |written: &Text| {
+        let group = written.group.clone();
+        let sources: Vec<_> = written
+            .sources
+            .iter()
+            .map(|(href, title)| view! { <li><a href=href.clone()>{truncate(title, 80)}</a></li> })
+            .collect();
+        let some = !sources.is_empty();
+        view! {
+            {group.map(|group| view! { <h3>{group}</h3> })}
+            <div class="prose" inner_html=markdown(&written.text)></div>
+            {some.then(|| view! { <p class="hint">"Made of"</p><ol class="sources">{sources}</ol> })}
+        }
+    };
+    let texts: Vec<_> = texts.iter().map(one).collect();
+    (!texts.is_empty()).then(|| {
+        view! {
+            <section class="written" aria-label="Answer">
+                <p class="hint" role="status">"Written by a language model, which can be wrong"</p>
+                {texts}
+            </section>
+        }
+        .into_any()
+    })
+}
+
+fn count(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
+    let query = cards.query;
     let noun = if answer.total == 1 {
         "result"
     } else {
@@ -128,10 +165,12 @@ fn count(query: &Query, answer: &SearchAnswer) -> AnyView {
     }
     let about =
         (!words.is_empty()).then(|| view! { " for "<strong>{format!("“{words}”")}</strong> });
-    let like = query.file().map(|file| format!(" like {}", file.name));
+    let by_file = query.file().map(|file| format!(" like {}", file.name));
+    let like = cards.beside.like.as_ref();
+    let like = like.map(|like| format!(" {}", like.said()));
     let page = (query.page > 1).then(|| format!(", page {}", query.page));
     let took = format!(" in {} ms", answer.took_ms);
-    view! { <p class="count" role="status">{format!("{total} {noun}")}{about}{like}{page}<span class="took">{took}</span></p> }.into_any()
+    view! { <p class="count" role="status">{format!("{total} {noun}")}{about}{by_file}{like}{page}<span class="took">{took}</span></p> }.into_any()
 }
 
 /// Gives the address of the results to others, with script. A file has none, and in a frame the site around it is shared.
@@ -148,8 +187,18 @@ fn kept(field: &str, value: &str) -> String {
     format!("{field}={value}")
 }
 
-/// Filters in force, each a link that drops it.
-fn chips(page: &Page, query: &Query) -> Option<AnyView> {
+/// Filters in force, each a link that drops it; before them the document that results are to be like.
+fn chips(cards: &Cards<'_>) -> Option<AnyView> {
+    let (page, query) = (cards.page, cards.query);
+    let like = cards.beside.like.as_ref().map(|like| {
+        let said = like.said();
+        let drop = format!("Drop: {said}");
+        view! {
+            <li><a class="chip on" href=like.without.clone() aria-label=drop>
+                {capitalized(&said)}<span aria-hidden="true">" ×"</span>
+            </a></li>
+        }
+    });
     let chips: Vec<_> = query
         .filters
         .iter()
@@ -165,8 +214,9 @@ fn chips(page: &Page, query: &Query) -> Option<AnyView> {
         })
         .collect();
     let several = chips.len() > 1;
-    (!chips.is_empty()).then(|| view! {
+    (like.is_some() || !chips.is_empty()).then(|| view! {
         <ul class="chips" aria-label="Filters in force">
+            {like}
             {chips}
             {several.then(|| view! { <li><a class="clear" href=query.without_filters()>"Clear all"</a></li> })}
         </ul>
@@ -317,7 +367,10 @@ fn empty(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     let beyond = answer.total > 0 && query.page > 1;
     let title = match (beyond, words.is_empty()) {
         (true, _) => "No more results on this page".to_owned(),
-        (_, true) => "Nothing found".to_owned(),
+        (_, true) => match &cards.beside.like {
+            Some(like) => format!("Nothing found {}", like.said()),
+            None => "Nothing found".to_owned(),
+        },
         _ => format!("Nothing found for “{words}”"),
     };
     let searched = cards.page.collections.len();

@@ -2,7 +2,33 @@
 
 use loupe_wire::{DisplayConfig, FieldFormatType, ResultCardProperties};
 
+use super::look::Template;
 use super::template::Own;
+
+/// Fields that say where in a recording a result begins, or how long it is: the first that a document has.
+const MARKS: [&str; 4] = [
+    "start_time",
+    "duration",
+    "duration_seconds",
+    "length_seconds",
+];
+
+/// Fields that say when something was made.
+const DATES: [&str; 13] = [
+    "date",
+    "published_at",
+    "published",
+    "publish_date",
+    "published_date",
+    "release_date",
+    "recorded_at",
+    "recorded_on",
+    "taken_at",
+    "uploaded_at",
+    "upload_date",
+    "created_at",
+    "year",
+];
 
 /// Which field fills which place.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +60,7 @@ pub struct Around {
 
 impl Slots {
     /// Places of a page.
-    pub fn of(display: &DisplayConfig, own: Option<&Own>) -> Self {
+    pub fn of(display: &DisplayConfig, own: Option<&Own>, template: Template) -> Self {
         let fields = Fields::of(display);
         let mut text = fields.texts();
         let title = fields.title(&text);
@@ -51,10 +77,30 @@ impl Slots {
             item: fields.ordered(fields.card.and_then(|card| card.modal_fields.clone())),
             ..Self::default()
         };
+        slots.befit(template, &fields);
         if let Some(own) = own {
             slots.follow(own);
         }
         slots
+    }
+
+    /// What the character of a template shows of each result, where the owner names nothing else: when it is heard or seen and
+    /// how long it lasts, when it was made, on which page it stands.
+    fn befit(&mut self, template: Template, fields: &Fields<'_>) {
+        match template {
+            Template::MediaSearch => {
+                if self.badge.is_empty() {
+                    self.badge = fields.named(&MARKS);
+                }
+                self.around.line = fields.date().into_iter().collect();
+            }
+            Template::DocumentSearch => self.around.line = fields.named(&["page_number"]),
+            Template::PortraitGallery | Template::Custom => {}
+        }
+        // Each in one place.
+        let taken = |name: &String| self.title.contains(name) || self.badge.contains(name);
+        self.around.line.retain(|name| !taken(name));
+        self.card.retain(|name| !self.around.line.contains(name));
     }
 
     /// What the owner's own template says stands before every other way to say it.
@@ -191,6 +237,14 @@ impl<'a> Fields<'a> {
     fn badge(&self) -> Vec<String> {
         let mapped = self.mapped(&["badge", "duration"]);
         mapped.into_iter().take(1).collect()
+    }
+
+    /// The field that says when something was made: one of the owner's dates, else one that is called so.
+    fn date(&self) -> Option<String> {
+        let mut exposed = self.display.exposed_fields.iter();
+        let own = exposed.find(|name| self.format(name) == Some(FieldFormatType::Date));
+        own.cloned()
+            .or_else(|| self.named(&DATES).into_iter().next())
     }
 
     fn links(&self) -> Vec<String> {

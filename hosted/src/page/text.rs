@@ -143,6 +143,14 @@ pub fn safe_link(text: &str) -> Option<String> {
     })
 }
 
+/// A text that begins with a capital letter.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
 /// Host of an address, without `www.`.
 pub fn domain(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;

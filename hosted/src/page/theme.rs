@@ -10,6 +10,9 @@ use super::look::{CardStyle, Hover, Look};
 const BODY_CONTRAST: f64 = 4.5;
 const EDGE_CONTRAST: f64 = 3.0;
 
+/// Tokens that are made of the brand's colour.
+const BRAND: [&str; 4] = ["primary", "on-primary", "primary-soft", "link"];
+
 /// What a theme says of its corners where it says nothing.
 const RADIUS: &str = "12px";
 
@@ -105,7 +108,8 @@ pub fn colors(display: &DisplayConfig) -> Vec<(&'static str, Rgb)> {
         primary_color: brand.unwrap_or_else(|| "oklch(.52 .19 262)".into()),
         ..ThemeConfig::default()
     };
-    let theme = owners.filter(|_| !is_auto(display)).unwrap_or(&light);
+    let said = owners.filter(|theme| !is_auto(display) || !is_brand_alone(theme));
+    let theme = said.unwrap_or(&light);
     let tokens = fixed_tokens(theme, &ground(theme)).into_iter();
     tokens
         .filter_map(|(name, text)| {
@@ -149,29 +153,93 @@ fn shape_tokens(theme: &ThemeConfig) -> Vec<(&'static str, String)> {
     tokens
 }
 
-/// Only the brand colour, once for a light ground and once for a dark one.
+/// The owner's colours as they are on a ground as light or as dark as theirs, and mixed from them for the other: once for
+/// visitors who have it light, once for those who have it dark.
 fn adaptive_tokens(theme: &ThemeConfig) -> Vec<(&'static str, String)> {
-    let Some(brand) = color(&theme.primary_color) else {
-        return Vec::new();
+    if is_brand_alone(theme) {
+        // On the grounds of the style sheet.
+        let on_sheet = ThemeConfig {
+            background_color: hex(&gray(0.97)),
+            text_color: hex(&gray(0.1)),
+            ..theme.clone()
+        };
+        let mut tokens = both_tokens(&on_sheet);
+        tokens.retain(|(name, _)| BRAND.contains(name));
+        return tokens;
+    }
+    both_tokens(theme)
+}
+
+/// Whether a theme says nothing of its colours but the brand's.
+fn is_brand_alone(theme: &ThemeConfig) -> bool {
+    let usual = ThemeConfig::default();
+    let others = [
+        &theme.secondary_color,
+        &theme.surface_color,
+        &theme.muted_color,
+        &theme.border_color,
+    ];
+    let is_usual = |given: &str, usual: &str| given.eq_ignore_ascii_case(usual);
+    is_usual(&theme.background_color, &usual.background_color)
+        && is_usual(&theme.text_color, &usual.text_color)
+        && others.iter().all(|given| given.is_none())
+}
+
+fn both_tokens(theme: &ThemeConfig) -> Vec<(&'static str, String)> {
+    let ground = ground(theme);
+    let is_light = ink(&ground) == black();
+    let turned = turned(theme, &ground, is_light);
+    let own = seen_on(theme.clone(), &ground);
+    let other = seen_on(turned.clone(), &self::ground(&turned));
+    let (light, dark) = if is_light { (own, other) } else { (other, own) };
+    light
+        .into_iter()
+        .zip(dark)
+        .map(|((name, light), (_, dark))| match light == dark {
+            true => (name, light),
+            false => (name, format!("light-dark({light},{dark})")),
+        })
+        .collect()
+}
+
+/// The tokens of a theme whose brand colour stands out from its ground: one page has two of these.
+fn seen_on(mut theme: ThemeConfig, ground: &Color) -> Vec<(&'static str, String)> {
+    if let Some(brand) = color(&theme.primary_color) {
+        let brand = readable(&over(&brand, ground), ground, EDGE_CONTRAST);
+        theme.primary_color = hex(&brand);
+    }
+    fixed_tokens(&theme, ground)
+}
+
+/// The theme for the other ground: dark with a breath of the owner's where theirs is light, and the other way about. What is
+/// written on it moves until it reads.
+fn turned(theme: &ThemeConfig, own: &Color, is_light: bool) -> ThemeConfig {
+    let (far, share) = if is_light {
+        (black(), 0.11)
+    } else {
+        (white(), 0.04)
     };
-    let (light_ground, dark_ground) = (gray(0.97), gray(0.10));
-    let light = readable(&over(&brand, &light_ground), &light_ground, EDGE_CONTRAST);
-    let dark = readable(&over(&brand, &dark_ground), &dark_ground, EDGE_CONTRAST);
-    let light_soft = mix(&white(), &light, 0.1);
-    let dark_soft = mix(&gray(0.14), &dark, 0.2);
-    let pair = |a: &Color, b: &Color| format!("light-dark({},{})", hex(a), hex(b));
-    vec![
-        ("primary", pair(&light, &dark)),
-        ("on-primary", pair(&on(&light), &on(&dark))),
-        (
-            "link",
-            pair(
-                &readable_on(&light, &[&light_ground, &light_soft], BODY_CONTRAST),
-                &readable_on(&dark, &[&gray(0.16), &dark_soft], BODY_CONTRAST),
-            ),
-        ),
-        ("primary-soft", pair(&light_soft, &dark_soft)),
-    ]
+    let ground = mix(&far, own, share);
+    let given = |value: &Option<String>| {
+        let color = value.as_deref().and_then(color)?;
+        Some(over(&color, own))
+    };
+    let text = color(&theme.text_color).map_or_else(|| on(own), |color| over(&color, own));
+    let ink = ink(&ground);
+    // As far from its ground as it was from the owner's, in the same hue.
+    let surface = given(&theme.surface_color).map(|surface| {
+        let lift = if is_light { 0.04 } else { 0.5 };
+        mix(&mix(&ground, &white(), lift), &surface, 0.02)
+    });
+    let border = given(&theme.border_color).map(|border| mix(&ground, &border, 0.3));
+    ThemeConfig {
+        background_color: hex(&ground),
+        text_color: hex(&mix(&ink, &text, 0.12)),
+        muted_color: given(&theme.muted_color).map(|muted| hex(&mix(&muted, &ink, 0.4))),
+        surface_color: surface.as_ref().map(hex),
+        border_color: border.as_ref().map(hex),
+        ..theme.clone()
+    }
 }
 
 fn fixed_tokens(theme: &ThemeConfig, ground: &Color) -> Vec<(&'static str, String)> {
@@ -264,7 +332,12 @@ const SYSTEM: &str = "system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Ne
 
 /// Families are chosen from a fixed list: no request to a third party, no raw CSS.
 fn font_stack(text: &str) -> String {
-    let known = text.split(',').find_map(|family| {
+    known_font(text).unwrap_or(SYSTEM).to_owned()
+}
+
+/// The first of the families that is on the list.
+pub fn known_font(text: &str) -> Option<&'static str> {
+    text.split(',').find_map(|family| {
         let family = family.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
         Some(match family.as_str() {
             "inter" => "Inter,\"Inter fallback\",system-ui,sans-serif",
@@ -284,11 +357,11 @@ fn font_stack(text: &str) -> String {
             "system-ui" | "-apple-system" | "sans-serif" => SYSTEM,
             _ => return None,
         })
-    });
-    known.unwrap_or(SYSTEM).to_owned()
+    })
 }
 
-fn color(text: &str) -> Option<Color> {
+/// A colour as CSS writes them.
+pub fn color(text: &str) -> Option<Color> {
     // Longer texts are no colours; the parser need not see them.
     (text.len() <= 64)
         .then(|| csscolorparser::parse(text).ok())

@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Semaphore;
 
+use super::frame;
 use super::held;
 use super::input::{Upload, accepts};
 use super::look::Look;
@@ -69,6 +70,7 @@ async fn search(
     let (address, headers) = (request.uri().clone(), request.headers().clone());
     let page = match open(host, public_name, visitor, &address).await {
         Ok(page) => page,
+        Err(reply) if view == View::Frame => return frame::closed(host, *reply),
         Err(reply) => return *reply,
     };
     let look = Look::of_page(&page);

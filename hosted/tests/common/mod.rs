@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use loupe_hosted::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Page, SearchAnswer, SearchRequest, Seen, Step,
-    Unlock, Visitor,
+    Unlock, Visitor, Written,
 };
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ pub struct Fake {
     pub is_partial: bool,
     /// Searches take longer than anybody waits.
     pub is_slow: bool,
+    /// What a language model wrote.
+    pub written: Vec<Written>,
 }
 
 impl Fake {
@@ -102,12 +104,23 @@ impl Host for Fake {
                 warnings: vec!["internal: feature_uri mismatch".into()],
                 execution_id: format!("exec_{}", self.asked.lock().unwrap().len()),
                 is_partial: self.is_partial,
+                written: self.written.clone(),
             }),
         }
     }
     async fn item(&self, _: &str, visitor: &Visitor, id: &str) -> Result<Option<Hit>, HostError> {
         assert!(self.is_open_for(visitor));
         Ok(self.hits.iter().find(|hit| hit.document_id == id).cloned())
+    }
+    async fn named(
+        &self,
+        _: &str,
+        visitor: &Visitor,
+        ids: &[String],
+    ) -> Result<Vec<Hit>, HostError> {
+        assert!(self.is_open_for(visitor));
+        let hits = self.hits.iter().cloned();
+        Ok(hits.filter(|hit| ids.contains(&hit.document_id)).collect())
     }
     async fn listed(&self) -> Result<Vec<Listed>, HostError> {
         Ok(vec![Listed {
@@ -164,6 +177,7 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
         password: None,
         is_partial: false,
         is_slow: false,
+        written: Vec::new(),
     }
 }
 

@@ -70,6 +70,14 @@ both! {
         }
         assert!(!titles(&server, name, json!({})).await.is_empty(), "nothing asked shows some of everything");
 
+        // What is like an example is ranked, and no hand of others comes with it.
+        let request = server.request("POST", &format!("/v1/public/retrievers/{name}/execute"));
+        let lion = Server::send(request.json(&json!({"inputs": {"query": "a lion"}}))).await.ok();
+        let like = json!({"inputs": {"similar_to": lion["documents"][0]["document_id"]}});
+        let found = titles(&server, name, like.clone()).await;
+        assert_eq!(found, titles(&server, name, like).await);
+        assert!((10..=24).contains(&found.len()) && found.iter().take(5).any(|title| title.contains("iger") || title.contains("Leopard")), "{found:?}");
+
         let page = Server::send(server.request("GET", demo["public_url"].as_str().unwrap())).await;
         let html = page.body.as_str().unwrap();
         assert!(html.matches("<img").count() >= 20, "{html}");

@@ -17,9 +17,13 @@ use crate::{
 
 /// A server with every endpoint configured, a namespace and a collection of three films.
 pub async fn server() -> (Server, Seen, String, String, String) {
+    server_on(Database::Sqlite).await
+}
+
+pub async fn server_on(database: Database) -> (Server, Seen, String, String, String) {
     let (address, seen) = machine().await;
     let folder = tempfile::tempdir().unwrap();
-    let mut config = harness::config(Database::Sqlite, &folder).await;
+    let mut config = harness::config(database, &folder).await;
     let language = json!({"url": format!("{address}/v1"), "model": "small", "api_key": "sk-test"});
     config.models.language = Some(serde_json::from_value(language).unwrap());
     for (name, protocol) in [

@@ -98,6 +98,7 @@ mod own_keys;
 mod own_vectors;
 mod page_filters;
 mod page_moving;
+mod page_says;
 mod page_views;
 mod plans;
 mod principal;

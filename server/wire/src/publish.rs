@@ -81,6 +81,9 @@ pub struct PublishRetrieverResponse {
     pub short_url: String,
     #[serde(default)]
     pub public_api_key: Option<String>,
+    /// What of the display configuration says nothing here and is passed over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -121,6 +124,9 @@ pub struct PublishedRetrieverResponse {
     pub category: Option<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+    /// What a change's display configuration says and the page passes over. Told once, with the change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -33,6 +33,8 @@ pub struct Draft {
     pub wide: RwSignal<bool>,
     /// A picture with what it is, as addresses of the scheme `data` have it; empty without one.
     pub icon: RwSignal<String>,
+    /// The one that the page was published with beside its configuration.
+    own_icon: StoredValue<String>,
     pub hero: RwSignal<bool>,
     pub filters: RwSignal<bool>,
     /// The fields to filter by; none leaves the choice to the server.
@@ -95,7 +97,11 @@ impl Draft {
             columns: RwSignal::new(layout.opt("columns").unwrap_or_else(|| "3".to_owned())),
             gap: RwSignal::new(layout.opt("gap").unwrap_or_else(|| "16px".to_owned())),
             wide: RwSignal::new(layout.flag("full_width")),
-            icon: text(&base, "icon_base64"),
+            icon: match base.value("icon_base64") {
+                Some(_) => text(&base, "icon_base64"),
+                None => text(page, "icon_base64"),
+            },
+            own_icon: StoredValue::new(page.text("icon_base64")),
             hero: RwSignal::new(parts.value("show_hero").is_none() || parts.flag("show_hero")),
             filters: RwSignal::new(parts.flag("show_filters")),
             filtered: RwSignal::new(base.record("extensions").strings("facets")),
@@ -109,6 +115,12 @@ impl Draft {
             parts: Parts::new(&without_tags(&base, retriever, page), retriever),
             base: StoredValue::new(base.0),
         }
+    }
+
+    /// The icon that the configuration names: none where it is the page's own, an empty one where that was taken away.
+    fn icon(self) -> Option<String> {
+        let (icon, own) = (self.icon.get(), self.own_icon.get_value());
+        (icon != own).then_some(icon)
     }
 
     /// The configuration as it would be published.
@@ -127,7 +139,7 @@ impl Draft {
         put(&["exposed_fields"], Some(json!(self.exposed.get())));
         put(&["template_type"], text(self.template).map(Value::from));
         put(&["extensions", "template"], own);
-        put(&["icon_base64"], text(self.icon).map(Value::from));
+        put(&["icon_base64"], self.icon().map(Value::from));
         match text(self.arrangement) {
             None => put(&["layout"], None),
             Some(mode) => {
@@ -434,6 +446,15 @@ mod tests {
         let display = draft.display();
         assert!(display.get("layout").is_none(), "{display:#}");
         assert_eq!(display["icon_base64"], "data:image/png;base64,iVBORw0KGgo=");
+        // The page's own is shown, and goes as well.
+        let page = Record(
+            json!({"public_name": "films", "icon_base64": "iVBORw0KGgo=", "display_config": {"title": "Films"}}),
+        );
+        let draft = Draft::new(&Record::default(), &page, Vec::new());
+        assert_eq!(draft.icon.get(), "iVBORw0KGgo=");
+        assert!(draft.display().get("icon_base64").is_none());
+        draft.icon.set(String::new());
+        assert_eq!(draft.display()["icon_base64"], "");
     }
 
     #[test]

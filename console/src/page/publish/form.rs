@@ -97,7 +97,7 @@ pub fn form(place: Place, draft: Draft, fields: Vec<String>, page: &Record, seen
     view! {
         {content(place, draft, fields, is_new)}
         {parts::inputs(draft.parts)}
-        {look(draft, page.value("icon_base64").is_some())}
+        {look(draft)}
         {parts::results(draft.parts)}
         {parts::texts(draft.parts)}
         {searches(draft, seen)}
@@ -177,7 +177,7 @@ fn filtered(draft: Draft) -> impl Fn() -> Option<AnyView> {
     }
 }
 
-fn look(draft: Draft, has_icon: bool) -> AnyView {
+fn look(draft: Draft) -> AnyView {
     let ground = move || {
         draft.theme.fixed.get().then(|| {
             view! {
@@ -223,7 +223,7 @@ fn look(draft: Draft, has_icon: bool) -> AnyView {
                 {columns}
             </div>
             {wide}
-            {icon::form(draft.icon, has_icon)}
+            {icon::form(draft.icon)}
             <Check label="Ground and text of its own" hint="Without it the page is light or dark as its visitor has it."
                 checked=draft.theme.fixed set=move |on: bool| draft.theme.fixed.set(on)/>
             {ground}

@@ -17,8 +17,8 @@ const MOST_BYTES: f64 = 220_000.0;
 const ID: &str = "page-icon";
 const PLACE: &str = "display_config.icon_base64";
 
-/// The icon, to choose and to take away. A page that was published with one of its own has that without another.
-pub fn form(icon: RwSignal<String>, has_own: bool) -> AnyView {
+/// The icon, to choose and to take away.
+pub fn form(icon: RwSignal<String>) -> AnyView {
     let (faults, toasts) = (expect_context::<Faults>(), expect_context::<Toasts>());
     let choose = move |event: leptos::ev::Event| {
         let input: HtmlInputElement = event_target(&event);
@@ -45,10 +45,6 @@ pub fn form(icon: RwSignal<String>, has_own: bool) -> AnyView {
             <button type="button" class="btn" on:click=remove>"Remove the icon"</button>
         })
     };
-    let without = match has_own {
-        true => " Without one it is the icon that the page was published with.",
-        false => "",
-    };
     view! {
         <div class="field" role="group" aria-label="Icon">
             <span class="label">"Icon"</span>
@@ -59,7 +55,7 @@ pub fn form(icon: RwSignal<String>, has_own: bool) -> AnyView {
                 {chosen}
             </div>
             <span class="hint" id="page-icon-hint">
-                "In the browser's tab, and before the title where there is no logo. PNG, JPEG, GIF, WebP, SVG or ICO, 220 KB at most."{without}
+                "In the browser's tab, and before the title where there is no logo. PNG, JPEG, GIF, WebP, SVG or ICO, 220 KB at most."
             </span>
             {faults.told(PLACE.to_owned(), "page-icon-fault".to_owned())}
         </div>

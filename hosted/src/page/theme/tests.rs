@@ -81,6 +81,69 @@ fn the_brand_reads_on_what_is_tinted_with_it() {
 }
 
 #[test]
+fn the_owners_colours_are_on_both_grounds_and_read() {
+    let owners = ["#fdf3e3", "#101820", "#777777", "yellow"];
+    for (background, other) in owners
+        .iter()
+        .flat_map(|one| owners.map(|other| (one, other)))
+    {
+        let own = ThemeConfig {
+            background_color: (*background).into(),
+            text_color: other.into(),
+            muted_color: Some(other.into()),
+            primary_color: other.into(),
+            secondary_color: Some(other.into()),
+            surface_color: Some(other.into()),
+            border_color: Some(other.into()),
+            ..Default::default()
+        };
+        let tokens = adaptive_tokens(&own);
+        let half = |wanted: &str, half: usize| {
+            let (_, pair) = tokens
+                .iter()
+                .find(|(name, _)| *name == wanted)
+                .expect(wanted);
+            let pair = pair.trim_start_matches("light-dark(").trim_end_matches(')');
+            let mut halves = pair.split(',').cycle().skip(half);
+            color(halves.next().expect("one")).expect("written by us")
+        };
+        assert!(contrast(&half("bg", 0), &black()) > contrast(&half("bg", 1), &black()));
+        for at in [0, 1] {
+            for (front, back, least) in [
+                ("text", "bg", 4.49),
+                ("text", "surface", 4.49),
+                ("muted", "bg", 4.49),
+                ("muted", "sunken", 4.49),
+                ("link", "surface", 4.49),
+                ("link", "primary-soft", 4.49),
+                ("on-primary", "primary", 4.49),
+                ("on-mark", "mark", 4.49),
+                ("line-strong", "surface", 2.99),
+            ] {
+                let ratio = contrast(&half(front, at), &half(back, at));
+                assert!(
+                    ratio >= least,
+                    "{front} on {back}: {ratio:.2} ({background}, {other}, {at})"
+                );
+            }
+        }
+    }
+    let warm = ThemeConfig {
+        background_color: "#fdf3e3".into(),
+        ..Default::default()
+    };
+    let tokens = adaptive_tokens(&warm);
+    let bg = tokens
+        .iter()
+        .find(|(name, _)| *name == "bg")
+        .map(|(_, pair)| pair.as_str());
+    assert!(
+        bg.is_some_and(|bg| bg.starts_with("light-dark(#fdf3e3,#1")),
+        "{bg:?}"
+    );
+}
+
+#[test]
 fn raw_css_never_passes() {
     for hostile in [
         "red;}body{display:none",

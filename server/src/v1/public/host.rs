@@ -211,22 +211,35 @@ impl Host for PageHost {
             chosen: request.filters,
         };
         let run = async move {
-            let (answer, answered) = within(patience + GRACE, open.execute(&app, ask)).await?;
+            let (mut answer, answered) = within(patience + GRACE, open.execute(&app, ask)).await?;
             let facets = open.facets(&app, &answer.facets, wanted).await;
-            Ok::<_, HostError>((answer, answered, facets))
+            let (mut documents, mut written) = (Vec::new(), Vec::new());
+            for (row, shown) in answered
+                .answer
+                .documents
+                .iter()
+                .zip(answer.documents.drain(..))
+            {
+                match open.written(row) {
+                    Some(text) => written.push(text),
+                    None => documents.push(hit(shown)),
+                }
+            }
+            Ok::<_, HostError>((answer, answered, facets, documents, written))
         };
         let run = AbortOnDropHandle::new(tokio::spawn(front::carry(run)));
         let (found, ()) = tokio::join!(run, tell(told, visitor.steps.as_ref()));
-        let (answer, answered, facets) =
+        let (answer, answered, facets, documents, written) =
             found.map_err(|error| failed(ApiError::internal(error)))??;
         let total = answer
             .pagination
             .get("total")
             .and_then(Value::as_u64)
-            .unwrap_or(answer.documents.len() as u64);
+            .unwrap_or((documents.len() + written.len()) as u64);
         Ok(SearchAnswer {
-            documents: answer.documents.into_iter().map(hit).collect(),
-            total,
+            documents,
+            total: total.saturating_sub(written.len() as u64),
+            written,
             facets,
             warnings: answer.warnings,
             is_partial: !answered.answer.degraded.is_empty(),
@@ -252,6 +265,20 @@ impl Host for PageHost {
             original: item.original,
             ..hit(item.document)
         }))
+    }
+
+    async fn named(
+        &self,
+        public_name: &str,
+        visitor: &Visitor,
+        document_ids: &[String],
+    ) -> Result<Vec<Hit>, HostError> {
+        let proof = Proof::cookies(&visitor.cookies);
+        let found = within(PATIENCE, async {
+            let open = super::open(&self.0, public_name, &proof).await?;
+            open.named(&self.0, document_ids).await
+        });
+        Ok(found.await?.into_iter().map(hit).collect())
     }
 
     async fn listed(&self) -> Result<Vec<Listed>, HostError> {

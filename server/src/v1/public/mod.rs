@@ -4,13 +4,13 @@ mod beacon;
 mod counts;
 mod door;
 mod host;
+mod items;
 mod parts;
 mod routes;
+mod written;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use loupe_engine::store::WithVectors;
-use loupe_hosted::Media;
 use loupe_wire::{
     APIKeyModel, APIKeyType, DegradedEntry, Object, PageTab, Permission, PublicExecuteResponse,
     PublishedRetrieverResponse, ResourceScope, ResourceType, RetrieverModelOutput,
@@ -38,9 +38,6 @@ use crate::{
     limits::{self, quota},
     list, usage,
 };
-
-/// How long an item waits for the other parts of its file.
-const PATIENCE_FOR_PARTS: Duration = Duration::from_secs(1);
 
 /// Members that every result has.
 const IDS: [&str; 2] = ["document_id", "collection_id"];
@@ -138,16 +135,6 @@ fn looks_on(ask: &Execute) -> bool {
     is_behind || !is_asked
 }
 
-/// A document on a page of its own.
-pub struct Item {
-    /// What strangers may see of it.
-    pub document: Object,
-    /// The recording or the PDF that it was made of.
-    pub media: Option<Media>,
-    /// The address of the picture that it was made of.
-    pub original: Option<String>,
-}
-
 impl Open {
     /// A tab of an app: its retriever, cut down to what the tab exposes.
     ///
@@ -242,8 +229,9 @@ impl Open {
             ),
             highlights: Object::new(),
         };
-        // A page tells its visitors that something is missing, never what.
+        // A page tells its visitors that something is missing, never what; it makes of texts what it may.
         answered.answer.degraded = answer.degraded;
+        answered.answer.documents = answer.documents;
         if let Some(inputs) = inputs {
             shown.highlights = retrievers::highlights(&inputs, &shown.documents);
         }
@@ -338,49 +326,6 @@ impl Open {
             Some(RetrieverPagination::Keyset(one)) => Some(one.limit),
         };
         ask.limit.or(sized).map(|asked| asked.min(most))
-    }
-
-    /// One document of the retriever's collections, exposed fields only, and its file. Counts as a search.
-    ///
-    /// # Errors
-    /// The page's limit; the document store fails.
-    pub async fn item(&self, app: &App, document_id: &str) -> Result<Option<Item>> {
-        self.take(app)?;
-        let ids = &self.retriever.collection_ids;
-        let collections = collections::searched(app, &self.scope.namespace_id, ids).await?;
-        let here = collections
-            .iter()
-            .filter(|one| !collections::lifecycle::is_away(one));
-        let reach = self.scope.reach(here.map(|one| one.id.clone()).collect());
-        let found = app
-            .store()
-            .get(&reach, &[document_id.to_owned()], WithVectors::No)
-            .await?;
-        let shape = documents::Shape {
-            presigned_urls: true,
-            ..Default::default()
-        };
-        // What no search of this page answers is no item of it.
-        let stages = retrievers::stage_inputs(&self.retriever.stages);
-        let plan = retrievers::compile(&stages, &self.retriever.input_schema)?;
-        let document = found.into_iter().find(|document| plan.admits(document));
-        let Some(document) = document else {
-            return Ok(None);
-        };
-        let whole = parts::Whole::of(&document);
-        let document = documents::view(app, document, &shape);
-        let exposed = &self.published.display_config.exposed_fields;
-        let mut media = publishing::media_of(exposed, &document);
-        if let Some((media, whole)) = media.as_mut().zip(whole) {
-            let parts = self.parts(app, &plan, media, whole);
-            let parts = tokio::time::timeout(PATIENCE_FOR_PARTS, parts).await;
-            media.parts = parts.unwrap_or_default();
-        }
-        Ok(Some(Item {
-            document: self.show(&document),
-            original: publishing::original_of(exposed, &document),
-            media,
-        }))
     }
 
     /// Ids, score, exposed fields, and the address of the picture that stands for the document.

@@ -99,7 +99,7 @@ fn item(
         .and_then(|seo| seo.og_image_url.clone());
     let og_image_url = (!published.password_protected).then(|| own.unwrap_or_else(drawn));
     let icon = display.icon_base64.or(published.icon_base64);
-    let icon = icon.filter(|icon| icon.len() <= *room);
+    let icon = icon.filter(|icon| !icon.is_empty() && icon.len() <= *room);
     *room -= icon.as_ref().map_or(0, String::len);
     PublicRetrieverListItem {
         public_url: publishing::public_url(app, &published.public_name),

@@ -3,11 +3,11 @@
 use loupe_engine::store::ListQuery;
 use loupe_wire::{
     ComponentsConfig, DisplayConfig, InputRenderingConfig, Object, ResultCardProperties,
-    RetrieverInputSchemaFieldType, RetrieverMetadata, RetrieverModelOutput, SEOConfig, Value,
+    RetrieverMetadata, RetrieverModelOutput, SEOConfig, Value,
 };
 use serde_json::json;
 
-use super::media;
+use super::{media, retrievers};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -76,18 +76,8 @@ pub(super) async fn generate<L: Level>(
 
 /// One control for each input of the schema.
 fn inputs(retriever: &RetrieverModelOutput) -> Vec<InputRenderingConfig> {
-    use RetrieverInputSchemaFieldType as Type;
     let control =
         |(order, (name, field)): (usize, (&String, &loupe_wire::RetrieverInputSchemaField))| {
-            let input_type = match field.r#type {
-                Type::Image | Type::Audio | Type::Video | Type::Pdf | Type::Excel => "file",
-                Type::Number | Type::Integer | Type::Float => "number",
-                Type::Boolean => "boolean",
-                Type::Date | Type::Datetime => "date",
-                Type::Array => "multiselect",
-                _ if field.r#enum.is_some() => "select",
-                _ => "text",
-            };
             let mut label = name.replace('_', " ");
             if let Some(first) = label.get_mut(..1) {
                 first.make_ascii_uppercase();
@@ -95,7 +85,7 @@ fn inputs(retriever: &RetrieverModelOutput) -> Vec<InputRenderingConfig> {
             InputRenderingConfig {
                 field_name: name.clone(),
                 field_schema: field.clone(),
-                input_type: input_type.into(),
+                input_type: loupe_hosted::page::drawn_as(field).into(),
                 label,
                 placeholder: field.description.clone(),
                 required: field.required.unwrap_or(false),
@@ -146,6 +136,17 @@ pub(super) fn check(display: &DisplayConfig, retriever: &RetrieverModelOutput) -
         true => Ok(()),
         false => Err(ApiError::Validation(faults)),
     }
+}
+
+/// What of a configuration says nothing on a page: one sentence each, for its owner.
+pub(super) fn doubts(display: &DisplayConfig, retriever: &RetrieverModelOutput) -> Vec<String> {
+    let mut doubts = loupe_hosted::page::doubts(display);
+    let written = retrievers::written_to(&retriever.stages);
+    let hidden = written.filter(|field| !display.exposed_fields.contains(field));
+    doubts.extend(hidden.map(|field| {
+        format!("a stage writes its text to '{field}', which is not among exposed_fields: the page does not show it")
+    }));
+    doubts
 }
 
 /// Numbers of formats that are too small: the declared limits do not reach into a map.

@@ -99,6 +99,7 @@ pub async fn publish(
         Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
     let is_named = request.public_name.is_some();
     let published = asked(app, scope, &retriever, request).await?;
+    let warnings = display::doubts(&published.display_config, &retriever);
     let now = app.clock().micros();
     let saved = save(app, scope, published, (password, is_named), now).await?;
     let public_url = public_url(app, &saved.public_name);
@@ -108,6 +109,7 @@ pub async fn publish(
         short_url: public_url.clone(),
         public_url,
         public_api_key: None,
+        warnings,
     })
 }
 
@@ -289,9 +291,11 @@ pub async fn update(
         retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
     let password =
         Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
+    let mut warnings = Vec::new();
     if let Some(display) = &mut request.display_config {
         display::check(display, &retriever)?;
         filters::choose(app, scope, &retriever, display).await?;
+        warnings = display::doubts(display, &retriever);
     }
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
     let org_id = scope.caller.org_id.clone();
@@ -325,6 +329,7 @@ pub async fn update(
                     .apply(tx, &org_id, &namespace_id, &mut published, now)
                     .await?;
                 store::update(tx, &namespace_id, &published, now).await?;
+                published.warnings = warnings;
                 Ok(published)
             })
         })

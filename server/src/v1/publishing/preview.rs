@@ -5,7 +5,7 @@ use loupe_wire::{NamespaceOperation, PublishRetrieverRequest, PublishedRetriever
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Published, asked, public_url, retrievers};
+use super::{Published, asked, display::doubts, public_url, retrievers};
 use crate::{
     app::App,
     args,
@@ -39,6 +39,9 @@ pub struct PublishPreviewResponse {
     pub preview_url: String,
     /// When there will be nothing at it.
     pub expires_at: DateTime<Utc>,
+    /// What of the display configuration says nothing here and is passed over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Whether a publication is a preview.
@@ -63,6 +66,7 @@ pub(super) async fn preview(
     let operation = NamespaceOperation::CreateRetriever;
     let retriever = retrievers::find(app, scope, identifier, operation).await?;
     let mut published = asked(app, scope, &retriever, request).await?;
+    let warnings = doubts(&published.display_config, &retriever);
     let name = format!("{PREFIX}{}", uuid::Uuid::new_v4().simple());
     published.public_name.clone_from(&name);
     // Previews of a retriever share what a page may be asked for in a minute.
@@ -85,6 +89,7 @@ pub(super) async fn preview(
     Ok(PublishPreviewResponse {
         preview_url: public_url(app, &name),
         expires_at: clock::time(now + KEPT),
+        warnings,
     })
 }
 

@@ -86,8 +86,7 @@ pub fn pictures(bucket_id: &str) -> Value {
     })
 }
 
-/// Words by meaning and by letter; without words a hand of pictures by chance. A document asked for as an example
-/// outweighs that hand.
+/// Words by meaning and by letter; without words a hand of pictures by chance, unless a document is given as an example.
 pub fn retriever(texts: &str) -> Value {
     json!({
         "retriever_name": "picture-book-search",
@@ -104,7 +103,8 @@ pub fn retriever(texts: &str) -> Value {
                 "searches": [
                     {
                         "feature_uri": TEXT_FEATURE, "query": {"input_mode": "text", "value": "{{INPUT.query}}"},
-                        "top_k": 240, "min_score": 0.25, "weight": 0.06, "on_empty": "random",
+                        "top_k": 240, "min_score": 0.25, "weight": 0.06,
+                        "on_empty": "{{ 'skip' if INPUT.similar_to else 'random' }}",
                     },
                     {
                         // Names and words by letter, the first few only: "a" and "the" are in every description.

@@ -46,7 +46,7 @@ pub use profile::stages_of;
 pub use ready::ReadyRetrievers;
 pub use recording::AT_FAULT;
 pub use routes::router;
-pub use stages::{compile, compile_in, stage_inputs, stage_output};
+pub use stages::{compile, compile_in, stage_inputs, stage_output, written_to};
 pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 pub use writing::fields as fields_of;
 

@@ -58,6 +58,22 @@ fn refused(base: &[&str], problems: Vec<StageProblem>) -> ApiError {
 }
 
 /// Stored stages in the shape they are compiled from.
+/// The fields that stages write a text of all documents to.
+pub fn written_to(stages: &[StageConfigOutput]) -> impl Iterator<Item = String> {
+    let writes = |stage: &&StageConfigOutput| {
+        stage
+            .config
+            .get("stage_id")
+            .is_some_and(|id| id == "summarize")
+    };
+    let field = |stage: &StageConfigOutput| {
+        let parameters = stage.config.get("parameters");
+        let field = parameters.and_then(|all| all.get("output_field")?.as_str());
+        field.unwrap_or("summary").to_owned()
+    };
+    stages.iter().filter(writes).map(field)
+}
+
 pub fn stage_inputs(stages: &[StageConfigOutput]) -> Vec<StageConfigInput> {
     let input = |stage: &StageConfigOutput| StageConfigInput {
         stage_name: stage.stage_name.clone(),
