@@ -162,6 +162,23 @@ describe("the client on a real server", () => {
     assert.deepEqual(list?.results.map((one) => one.namespace_id), [data?.namespace_id]);
   });
 
+  it("names every POST but a stream", async () => {
+    const sent: (string | null)[] = [];
+    const watched = new Loupe({
+      url: server.url,
+      key: server.key,
+      fetch: async (request) => {
+        sent.push(request.headers.get("idempotency-key"));
+        return Response.json({});
+      },
+    });
+    for (const stream of [false, true]) {
+      await watched.api.POST("/v1/retrievers/{retriever_id}/execute", { params: { path: { retriever_id: "ret_1" } }, body: { inputs: {}, stream } });
+    }
+    assert.ok(sent[0]);
+    assert.equal(sent[1], null);
+  });
+
   it("gives up when it is told to", async () => {
     const stop = new AbortController();
     const waiting = (async () => {

@@ -9,6 +9,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use futures::future::BoxFuture;
 use loupe_wire::{Permission, ResourceType};
 
 use crate::{
@@ -107,10 +108,31 @@ fn address() -> Option<String> {
 async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Response {
     let (figures, taken) = limits::take_of_strangers(app, front::address());
     let response = match taken.and_then(|()| room(app, row)) {
+        Ok(()) if is_named(&request) && idempotency::is_of_strangers(row.operation) => {
+            match idempotency::Owner::stranger(app, request.uri().path()) {
+                Ok(owner) => once(app, owner, request, next).await,
+                Err(error) => error.into_response(),
+            }
+        }
         Ok(()) => tolerance::run(app, request, next).await,
         Err(error) => error.into_response(),
     };
     with(figures, response)
+}
+
+/// Whether a repetition of the request is to be answered as it was.
+fn is_named(request: &Request) -> bool {
+    request.method() == Method::POST && request.headers().contains_key(idempotency::HEADER)
+}
+
+/// Runs a request, or answers as the first one with its name was.
+async fn once(app: &App, owner: idempotency::Owner, request: Request, next: Next) -> Response {
+    let state = app.clone();
+    let work = move |request| -> BoxFuture<'static, Response> {
+        Box::pin(async move { tolerance::run(&state, request, next).await })
+    };
+    // In a box, as it is larger than all the rest of this state, which every request moves.
+    Box::pin(idempotency::run(app, owner, request, Box::new(work))).await
 }
 
 fn refused(app: &App, error: ApiError) -> Response {
@@ -165,11 +187,14 @@ async fn known(
             if let Some(nowhere) = Nowhere::of(row.operation) {
                 request.extensions_mut().insert(nowhere);
             }
-            if method == Method::POST && request.headers().contains_key(idempotency::HEADER) {
-                // In a box, as it is larger than all the rest of this state, which every request moves.
-                Box::pin(idempotency::run(app, &caller, request, next)).await
-            } else {
-                tolerance::run(app, request, next).await
+            let owner = match is_named(&request) {
+                true => idempotency::Owner::of(app, &caller, &request),
+                false => Ok(None),
+            };
+            match owner {
+                Ok(Some(owner)) => once(app, owner, request, next).await,
+                Ok(None) => tolerance::run(app, request, next).await,
+                Err(error) => error.into_response(),
             }
         }
         Err(error) => error.into_response(),

@@ -2,7 +2,8 @@
 //! process and after a restart.
 //!
 //! Answers are kept sealed with a key derived from the caller's own secret, which the server does not keep: an answer may
-//! hold a new API key, and no secret may lie in the database.
+//! hold a new API key, and no secret may lie in the database. Visitors of apps and strangers have no secret, and are answered
+//! none: what is kept for them is sealed with a key of the server.
 
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use axum::{
     body::{Body, Bytes},
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, header},
-    middleware::Next,
     response::{IntoResponse, Response},
 };
+use futures::future::BoxFuture;
 use ring::{
     aead::{self, Aad, LessSafeKey, Nonce, UnboundKey},
     rand::{SecureRandom, SystemRandom},
@@ -24,7 +25,9 @@ use crate::{
     args,
     auth::Caller,
     error::{ApiError, Result},
-    front, id, tolerance,
+    front,
+    hosting::api::Only,
+    id,
     unresolved::Unresolved,
 };
 
@@ -58,6 +61,71 @@ crate::row! {
     }
 }
 
+/// POSTs of strangers that write something. What only reads is done anew for each request.
+const OF_STRANGERS: [&str; 3] = [
+    "POST /v1/public/apps/{slug}/interactions",
+    "POST /v1/public/retrievers/{public_name}/interactions",
+    "POST /v1/public/retrievers/{public_name}/interactions/batch",
+];
+
+/// Whether answers of this operation are kept for callers without a key.
+pub fn is_of_strangers(operation: &str) -> bool {
+    OF_STRANGERS.contains(&operation)
+}
+
+/// Whose repetitions they are.
+pub struct Owner {
+    org_id: String,
+    key_id: String,
+    seal: Seal,
+}
+
+impl Owner {
+    /// Who calls with a key, or the visitor for whom an app does; none where this server calls itself.
+    ///
+    /// # Errors
+    /// Never: a key may have any length.
+    pub fn of(app: &App, caller: &Caller, request: &Request) -> Result<Option<Self>> {
+        let org_id = caller.org_id.clone();
+        if let Some(only) = request.extensions().get::<Only>() {
+            let words = ["visitor", caller.actor(), only.visitor()];
+            return Self::without_key(app, org_id, &words).map(Some);
+        }
+        let seal = request.headers().get(header::AUTHORIZATION);
+        let seal = seal.and_then(|secret| Seal::of(secret.as_bytes()));
+        Ok(seal.map(|seal| Self {
+            org_id,
+            key_id: caller.actor().to_owned(),
+            seal,
+        }))
+    }
+
+    /// Strangers of one network, at one page. They belong to no organization.
+    ///
+    /// # Errors
+    /// Never: a key may have any length.
+    pub fn stranger(app: &App, path: &str) -> Result<Self> {
+        let network = front::network(front::address());
+        Self::without_key(app, String::new(), &["stranger", path, &network])
+    }
+
+    /// Under a signature: no address of a visitor lies in the database.
+    fn without_key(app: &App, org_id: String, words: &[&str]) -> Result<Self> {
+        let key_id = app.vault().signature(words)?;
+        let secret = app.vault().signature(&["idempotency", &key_id])?;
+        let seal = Seal::of(secret.as_bytes());
+        let seal = seal.ok_or_else(|| ApiError::internal("an answer could not be sealed"))?;
+        Ok(Self {
+            org_id,
+            key_id,
+            seal,
+        })
+    }
+}
+
+/// What does the work of a request.
+pub type Work = Box<dyn FnOnce(Request) -> BoxFuture<'static, Response> + Send>;
+
 /// A request that carries the header.
 struct Named {
     org_id: String,
@@ -68,31 +136,28 @@ struct Named {
 }
 
 /// Runs the request, or answers what the first one with its name was answered.
-pub async fn run(app: &App, caller: &Caller, request: Request, next: Next) -> Response {
-    match attempt(app, caller, request, next).await {
+pub async fn run(app: &App, owner: Owner, request: Request, work: Work) -> Response {
+    match attempt(app, owner, request, work).await {
         Ok(response) => response,
         Err(error) => error.into_response(),
     }
 }
 
-async fn attempt(app: &App, caller: &Caller, request: Request, next: Next) -> Result<Response> {
+async fn attempt(app: &App, owner: Owner, request: Request, work: Work) -> Result<Response> {
     let (parts, body) = request.into_parts();
     let name = name(&parts.headers)?;
-    let Some(seal) = Seal::of(&parts.headers) else {
-        // A caller made by this server has no secret; what it repeats is its own matter.
-        return Ok(tolerance::run(app, Request::from_parts(parts, body), next).await);
-    };
     let limit = app.config().limits.body_bytes;
     let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
         ApiError::payload_too_large("", format!("the body is larger than {limit} bytes"))
     })?;
     let named = Named {
-        org_id: caller.org_id.clone(),
-        key_id: caller.actor().to_owned(),
+        org_id: owner.org_id,
+        key_id: owner.key_id,
         name,
         hash: fingerprint(&parts.uri.to_string(), &parts.headers, &bytes),
         owner: id::random_base62(20),
     };
+    let seal = owner.seal;
     let start = std::time::Instant::now();
     let mut pause = Duration::from_millis(10);
     while !claim(app, &named).await? {
@@ -113,10 +178,24 @@ async fn attempt(app: &App, caller: &Caller, request: Request, next: Next) -> Re
     let state = app.clone();
     // The request ends even when its caller goes away, so that a repetition finds its answer.
     let work = app.tracker.spawn(front::carry(async move {
-        let response = tolerance::run(&state, request, next).await;
+        let response = work(request).await;
         keep(&state, &named, &seal, response).await
     }));
     work.await.map_err(ApiError::internal)?
+}
+
+/// Refuses the header on what is told while it happens: no repetition could be told it again.
+///
+/// # Errors
+/// The header was sent.
+pub fn refuse_stream(headers: &HeaderMap) -> Result<()> {
+    if !headers.contains_key(HEADER) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(
+        "idempotency_key_on_stream",
+        "a stream is not kept for repetitions: send no Idempotency-Key with it, or leave `stream` out",
+    ))
 }
 
 fn name(headers: &HeaderMap) -> Result<String> {
@@ -135,7 +214,8 @@ fn fingerprint(uri: &str, headers: &HeaderMap, body: &[u8]) -> String {
     let namespace = headers
         .get("x-namespace")
         .map_or(&b""[..], HeaderValue::as_bytes);
-    for piece in [uri.as_bytes(), namespace, body] {
+    let session = headers.get("x-session-id").map(HeaderValue::as_bytes);
+    for piece in [uri.as_bytes(), namespace, body].into_iter().chain(session) {
         digest.update((piece.len() as u64).to_be_bytes());
         digest.update(piece);
     }
@@ -254,14 +334,13 @@ pub async fn sweep(app: &App) -> Result<()> {
         .await
 }
 
-/// Seals with a key made of the caller's secret.
+/// Seals with a key made of a secret.
 struct Seal(LessSafeKey);
 
 const NONCE: usize = 12;
 
 impl Seal {
-    fn of(headers: &HeaderMap) -> Option<Self> {
-        let secret = headers.get(header::AUTHORIZATION)?.as_bytes();
+    fn of(secret: &[u8]) -> Option<Self> {
         let mut digest = Sha256::new();
         digest.update(b"loupe idempotency 1\0");
         digest.update(secret);

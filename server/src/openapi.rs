@@ -7,6 +7,10 @@ mod examples;
 mod hosts;
 #[cfg(debug_assertions)]
 mod made;
+#[cfg(debug_assertions)]
+mod reasons;
+#[cfg(debug_assertions)]
+mod shared;
 
 use std::{collections::HashSet, sync::OnceLock};
 

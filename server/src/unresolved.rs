@@ -127,6 +127,11 @@ pub struct Nowhere {
     sent: Arc<OnceLock<String>>,
 }
 
+/// Whether an operation is a list of a namespace, which an unresolved header leaves empty.
+pub fn is_list(operation: &str) -> bool {
+    form(operation).is_some()
+}
+
 impl Nowhere {
     /// For an operation that is a list of a namespace; nothing for any other.
     pub fn of(operation: &'static str) -> Option<Self> {

@@ -39,6 +39,8 @@ crate::sql! {
     const ADD_LATENCY = "INSERT INTO key_latency (org_id, key_id, hour, method, path, micros, answers) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (org_id, key_id, hour, method, path, micros) DO UPDATE SET answers = key_latency.answers + excluded.answers";
     const LATENCIES = "SELECT method, path, micros, CAST(SUM(answers) AS BIGINT) AS answers FROM key_latency WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path, micros";
     const DAYS = "SELECT hour / 86400000000 AS day, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors FROM key_usage WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY hour / 86400000000 ORDER BY hour / 86400000000";
+    const DAYS_OF_KEYS = "SELECT key_id, hour / 86400000000 AS day, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors FROM key_usage WHERE org_id = $1 AND key_id IN (SELECT key_id FROM api_keys WHERE org_id = $1) AND hour >= $2 AND hour < $3 GROUP BY key_id, hour / 86400000000 ORDER BY key_id, hour / 86400000000";
+    const SUM_OF_KEYS = "SELECT key_id, method, path, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, CAST(SUM(micros) AS BIGINT) AS micros, MAX(last_used_at) AS last_used_at FROM key_usage WHERE org_id = $1 AND key_id IN (SELECT key_id FROM api_keys WHERE org_id = $1) AND hour >= $2 AND hour < $3 GROUP BY key_id, method, path";
     const SWEEP = "DELETE FROM key_latency WHERE hour < $1";
     const SUM = "SELECT method, path, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, CAST(SUM(micros) AS BIGINT) AS micros, MAX(last_used_at) AS last_used_at FROM key_usage WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path ORDER BY CAST(SUM(requests) AS BIGINT) DESC, path, method";
 }
@@ -256,6 +258,63 @@ pub async fn days_of_key(
 ) -> Result<Vec<(i64, i64, i64)>> {
     let from = from - from.rem_euclid(HOUR);
     app.db().all(DAYS, args![org_id, key_id, from, to]).await
+}
+
+/// What a key did, and on which days, as [`days_of_key`] tells them.
+#[derive(Default)]
+pub struct KeyUse {
+    pub operations: Vec<OperationUse>,
+    pub days: Vec<(i64, i64, i64)>,
+}
+
+crate::row! {
+    struct OfKey {
+        key_id: String,
+        method: String,
+        path: String,
+        requests: i64,
+        errors: i64,
+        micros: i64,
+        last_used_at: i64,
+    }
+}
+
+/// What each key of an organization did between two moments, by its id; those that did nothing are left out. Whole hours are
+/// counted.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn of_keys(
+    app: &App,
+    org_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<HashMap<String, KeyUse>> {
+    flush(app).await?;
+    let from = from - from.rem_euclid(HOUR);
+    let args = args![org_id, from, to];
+    let operations: Vec<OfKey> = app.db().all(SUM_OF_KEYS, args).await?;
+    let mut keys: HashMap<String, KeyUse> = HashMap::new();
+    for one in operations {
+        keys.entry(one.key_id)
+            .or_default()
+            .operations
+            .push(OperationUse {
+                method: one.method,
+                path: one.path,
+                requests: one.requests,
+                errors: one.errors,
+                micros: one.micros,
+                last_used_at: one.last_used_at,
+            });
+    }
+    let args = args![org_id, from, to];
+    let days: Vec<(String, i64, i64, i64)> = app.db().all(DAYS_OF_KEYS, args).await?;
+    for (key_id, day, requests, errors) in days {
+        let key = keys.entry(key_id).or_default();
+        key.days.push((day, requests, errors));
+    }
+    Ok(keys)
 }
 
 /// Microseconds that 95 of 100 answers of a key took at most between two moments, by method and path. Whole hours are counted;

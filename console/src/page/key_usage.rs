@@ -34,6 +34,12 @@ const COLUMNS: &[Column] = &[
     Column("Last", ""),
 ];
 
+/// Where the use of every key within a week is told at once.
+pub fn usage_path() -> String {
+    let start = text::escape(&text::before(7.0));
+    format!("/v1/organizations/usage/api-keys?start={start}")
+}
+
 /// Requests of one kind each.
 pub fn parts(sum: &Record) -> Vec<i64> {
     let all = sum.record("by_category");

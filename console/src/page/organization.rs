@@ -3,78 +3,57 @@
 mod plans;
 
 use leptos::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::plans::Plans;
-use super::{
-    key_usage::{KINDS, parts},
-    keys::keys_path,
-};
+use super::key_usage::{KINDS, parts, usage_path};
 use crate::{
-    api::{Api, Problem},
     load::{Change, Load},
     part::{
         chart::{Bar, chart, meter},
         *,
     },
-    record::{Record, page},
+    record::Record,
     session::use_session,
     text,
 };
 
-/// What a quota counts, in small plans and in the next ones; enterprise has none. The server enforces the same figures.
-const QUOTAS: [(&str, &str, i64, i64); 8] = [
-    ("namespaces", "Namespaces", 1, 10),
-    ("buckets", "Buckets", 5, 50),
-    ("collections", "Collections", 5, 50),
-    ("documents", "Documents", 10_000, 1_000_000),
-    ("retrievers", "Retrievers", 3, 50),
-    ("taxonomies", "Taxonomies", 2, 20),
-    ("clusters", "Clusters", 1, 10),
-    ("keys", "API keys in use", 2, 10),
+/// What a quota counts, as the server names it, and as people do.
+const QUOTAS: [(&str, &str); 8] = [
+    ("namespaces", "Namespaces"),
+    ("buckets", "Buckets"),
+    ("collections", "Collections"),
+    ("documents", "Documents"),
+    ("retrievers", "Retrievers"),
+    ("taxonomies", "Taxonomies"),
+    ("clusters", "Clusters"),
+    ("api_keys", "API keys in use"),
 ];
 
-/// Objects of one batch, as [`QUOTAS`].
-const BATCH: (i64, i64) = (100, 10_000);
-
-/// Namespaces and keys that are looked into, so that a page stays a page.
-const AT_MOST: usize = 20;
-
-fn limit(tier: &str, small: i64, large: i64) -> Option<i64> {
-    match tier {
-        "free" | "build" => Some(small),
-        "pro" | "scale" | "team" => Some(large),
-        _ => None,
-    }
-}
+/// Keys that the chart has room for.
+const BARS: usize = 8;
 
 pub fn organization() -> AnyView {
     let session = use_session();
     let about = Load::of(move || session.api(), || "/v1/organizations".to_owned());
-    let used = Load::new(move || counted(session.api()));
-    let keys = Load::new(move || by_key(session.api()));
+    let used = Load::of(
+        move || session.api(),
+        || "/v1/organizations/quotas".to_owned(),
+    );
+    let keys = Load::of(move || session.api(), usage_path);
+    // Another plan has other limits.
+    Effect::new(move |before: Option<Option<String>>| {
+        let plan = about.good().map(|org| org.text("account_type"));
+        if before
+            .flatten()
+            .is_some_and(|before| plan.as_ref() != Some(&before))
+        {
+            used.reload();
+        }
+        plan
+    });
     let (rename, choose) = (RwSignal::new(false), RwSignal::new(false));
     let rates = move || session.me.get().map(|me| rates(&me.record("rate_limits")));
-    let quotas = move |counts: Record| {
-        let tier = about
-            .good()
-            .map_or_else(String::new, |org| org.text("account_type"));
-        let all = QUOTAS.iter().map(|(name, label, small, large)| {
-            meter(
-                (*label).to_owned(),
-                counts.int(name).unwrap_or(0),
-                limit(&tier, *small, *large),
-            )
-        });
-        let partly = counts
-            .flag("partly")
-            .then(|| view! { <p class="muted">"Of the first 20 namespaces."</p> });
-        let batch = limit(&tier, BATCH.0, BATCH.1).map(|most| {
-            let words = format!("One batch takes at most {} objects.", text::count(most));
-            view! { <p class="muted">{words}</p> }
-        });
-        view! { <ul class="meters">{all.collect::<Vec<_>>()}</ul>{batch}{partly} }.into_any()
-    };
     view! {
         <Head title="Plan and usage".to_owned() text="What this organization may use, and what it uses.">
             <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| choose.set(true)>"Choose a plan"</button>
@@ -140,97 +119,30 @@ fn rates(all: &Record) -> AnyView {
     view! { <dl class="facts wide-terms">{lines.collect::<Vec<_>>()}</dl> }.into_any()
 }
 
-/// How many rows a list has.
-async fn total(api: &Api, path: &str) -> Result<i64, Problem> {
-    let answer = api
-        .post(&format!("{path}?limit=1&include_total=true"), &json!({}))
-        .await?;
-    Ok(page(&answer).1)
-}
-
-/// What is there of each thing that a quota counts. No operation says it in one answer, so the lists do.
-async fn counted(api: Api) -> Result<Record, Problem> {
-    let answer = api
-        .post(
-            "/v1/namespaces/list?limit=100&include_total=true",
-            &json!({}),
-        )
-        .await?;
-    let (namespaces, all) = page(&answer);
-    let (mut buckets, mut collections, mut documents, mut retrievers) = (0, 0, 0, 0);
-    let (mut taxonomies, mut clusters) = (0, 0);
-    for one in namespaces.iter().take(AT_MOST) {
-        let within = Api {
-            namespace: one.opt("namespace_id"),
-            ..api.clone()
-        };
-        buckets += total(&within, "/v1/buckets/list").await?;
-        retrievers += total(&within, "/v1/retrievers/list").await?;
-        taxonomies += total(&within, "/v1/taxonomies/list").await?;
-        clusters += total(&within, "/v1/clusters/list").await?;
-        let found = within
-            .post(
-                "/v1/collections/list?limit=100&include_total=true",
-                &json!({}),
-            )
-            .await?;
-        let (rows, many) = page(&found);
-        collections += many;
-        documents += rows
-            .iter()
-            .filter_map(|one| one.int("document_count"))
-            .sum::<i64>();
-    }
-    let keys = every_key(&api).await?;
-    let keys = keys.iter().filter(|key| counts(key)).count();
-    Ok(Record(json!({
-        "namespaces": all, "buckets": buckets, "collections": collections, "documents": documents, "retrievers": retrievers,
-        "taxonomies": taxonomies, "clusters": clusters, "keys": keys, "partly": namespaces.len() > AT_MOST,
-    })))
-}
-
-/// Whether the quota counts a key: one that is in use, but not the organization's own, which the server itself made.
-fn counts(key: &Record) -> bool {
-    key.text("status") == "active" && key.opt("created_by").as_deref() != Some("system")
-}
-
-/// The keys in use of the first users.
-async fn every_key(api: &Api) -> Result<Vec<Record>, Problem> {
-    let users = api.get("/v1/organizations/users?limit=50").await?;
-    let mut out = Vec::new();
-    for user in page(&users).0.iter().take(AT_MOST) {
-        let keys = api.get(&keys_path(&user.text("email"))).await?;
-        out.extend(page(&keys).0);
-    }
-    Ok(out)
-}
-
-/// What each key was used for within a week, the busiest first.
-async fn by_key(api: Api) -> Result<Record, Problem> {
-    let start = text::escape(&text::before(7.0));
-    let mut all: Vec<(i64, Value)> = Vec::new();
-    for key in every_key(&api).await?.iter().take(AT_MOST) {
-        let path = format!(
-            "/v1/organizations/api-keys/{}/usage?start={start}",
-            text::escape(&key.text("key_id"))
-        );
-        let sum = api.get(&path).await?;
-        let one = json!({"name": key.text("name"), "parts": parts(&sum)});
-        all.push((sum.int("requests").unwrap_or(0), one));
-    }
-    all.sort_by_key(|(requests, _)| -requests);
-    let all: Vec<Value> = all.into_iter().map(|(_, one)| one).take(8).collect();
-    Ok(Record(json!({"results": all})))
+/// Each quota with what is used of it and its limit, where the plan has one.
+fn quotas(answer: Record) -> AnyView {
+    let told = answer.list("quotas");
+    let of = |name: &str| told.iter().find(|one| one.text("resource") == name);
+    let all = QUOTAS.iter().filter_map(|(name, label)| {
+        let one = of(name)?;
+        Some(meter(
+            (*label).to_owned(),
+            one.int("current")?,
+            one.int("limit"),
+        ))
+    });
+    let batch = of("batch_objects").and_then(|one| one.int("limit"));
+    let batch = batch.map(|most| {
+        let words = format!("One batch takes at most {} objects.", text::count(most));
+        view! { <p class="muted">{words}</p> }
+    });
+    view! { <ul class="meters">{all.collect::<Vec<_>>()}</ul>{batch} }.into_any()
 }
 
 fn by_key_chart(answer: Record) -> AnyView {
-    let bars = answer.list("results").into_iter().map(|one| {
-        let parts = one
-            .list("parts")
-            .into_iter()
-            .map(|n| n.0.as_i64().unwrap_or(0));
-        (one.text("name"), parts.collect())
-    });
+    // The busiest come first.
+    let keys = answer.list("results").into_iter().take(BARS);
+    let bars = keys.map(|one| (one.text("key_name"), parts(&one)));
     chart(
         "Requests by key",
         KINDS,
@@ -274,27 +186,4 @@ fn Settings(open: RwSignal<bool>, about: Load) -> AnyView {
         </Ask>
     }
     .into_any()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{counts, limit};
-    use crate::record::Record;
-
-    #[test]
-    fn a_quota_counts_the_keys_that_people_made() {
-        let key = |status: &str, by: &str| Record(json!({"status": status, "created_by": by}));
-        assert!(counts(&key("active", "key_1")));
-        assert!(!counts(&key("expired", "key_1")));
-        assert!(!counts(&key("active", "system")));
-    }
-
-    #[test]
-    fn plans_have_their_limits() {
-        assert_eq!(limit("free", 1, 10), Some(1));
-        assert_eq!(limit("team", 1, 10), Some(10));
-        assert_eq!(limit("enterprise", 1, 10), None);
-    }
 }

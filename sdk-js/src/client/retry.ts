@@ -11,12 +11,13 @@ type Fetch = (request: Request) => Promise<Response>;
 const LATER = new Set([429, 502, 503, 504]);
 
 /**
- * Sends again what the server had no room for, after the pause it asks for, and what the network lost. Every POST carries an
- * `Idempotency-Key`, so none is done twice.
+ * Sends again what the server had no room for, after the pause it asks for, and what the network lost. Every POST that
+ * is no stream carries an `Idempotency-Key`, so none is done twice.
  */
 export function retrying(send: Fetch, { retries = 3, longestPause = 30_000 }: RetryOptions = {}): Fetch {
   return async (request) => {
-    const asked = request.method === "POST" && !request.headers.has("idempotency-key") ? withKey(request) : request;
+    const named = request.method !== "POST" || request.headers.has("idempotency-key") || (await streams(request));
+    const asked = named ? request : withKey(request);
     for (let attempt = 0; ; attempt += 1) {
       const last = attempt >= retries;
       // A body can be read once: each attempt but the last sends a copy.
@@ -30,6 +31,16 @@ export function retrying(send: Fetch, { retries = 3, longestPause = 30_000 }: Re
       await wait(pause, asked.signal);
     }
   };
+}
+
+/** A search that is told while it runs cannot be repeated, and takes no key. */
+async function streams(request: Request): Promise<boolean> {
+  if (!new URL(request.url).pathname.endsWith("/execute")) return false;
+  const body = (await request
+    .clone()
+    .json()
+    .catch(() => undefined)) as { stream?: unknown } | undefined;
+  return body?.stream === true;
 }
 
 function withKey(request: Request): Request {

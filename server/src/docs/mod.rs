@@ -202,7 +202,8 @@ impl Pages {
     ) -> Entry {
         let verb = method.to_uppercase();
         let body = members(&operation["requestBody"]["content"]).next();
-        let parameters = items(&operation["parameters"]).map(parameter);
+        let parameters = items(&operation["parameters"]);
+        let parameters = parameters.map(|one| parameter(referred(document, one)));
         let answers = members(&operation["responses"]);
         Entry {
             id: text(&operation["operationId"]),
@@ -221,7 +222,9 @@ impl Pages {
                 let schema = document.pointer(name.trim_start_matches('#'));
                 fields(schema.unwrap_or(&body["schema"]))
             }),
-            answers: answers.map(|(status, told)| answer(status, told)).collect(),
+            answers: answers
+                .map(|(status, told)| answer(status, referred(document, told)))
+                .collect(),
             verb,
             fields: Vec::new(),
         }
@@ -272,6 +275,13 @@ impl Pages {
         }
         lines.join(" \\\n  ")
     }
+}
+
+/// What a reference names; anything else is itself.
+fn referred<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
+    let name = value["$ref"].as_str().unwrap_or_default();
+    let found = document.pointer(name.trim_start_matches('#'));
+    found.filter(|_| !name.is_empty()).unwrap_or(value)
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {

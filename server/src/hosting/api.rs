@@ -92,6 +92,8 @@ fn owner(org_id: &str, hosted: &Hosted) -> Caller {
 #[derive(Clone)]
 pub struct Only {
     site: Arc<Site>,
+    /// Who calls: who is signed in, else the network that the call comes from.
+    visitor: Arc<str>,
     /// How the organization stood when the call was counted.
     standing: Standing,
 }
@@ -111,6 +113,11 @@ impl Only {
             return Ok(());
         }
         Err(ApiError::not_found("path", path))
+    }
+
+    /// Who calls, as visitors of this app are told apart.
+    pub fn visitor(&self) -> &str {
+        &self.visitor
     }
 
     /// What was found for this call already: how the organization stands, and where its visitors are counted.
@@ -167,10 +174,11 @@ async fn pass(app: &App, site: &Arc<Site>, request: Request) -> Result<(Request,
         is_json(&parts.headers)?;
     }
     let place = (site.org_id.as_str(), site.app_id());
-    let standing = match &visitor {
-        Some(visitor) => limits::take_own(app, place, visitor).await?,
-        None => limits::take_own(app, place, &front::network(front::address())).await?,
+    let who: Arc<str> = match &visitor {
+        Some(visitor) => visitor.as_str().into(),
+        None => front::network(front::address()).into(),
     };
+    let standing = limits::take_own(app, place, &who).await?;
     site.calls.together.take(app)?;
     let namespace = namespace(app, site, uri.path()).await?;
     parts.headers = passed(parts.headers, namespace);
@@ -182,6 +190,7 @@ async fn pass(app: &App, site: &Arc<Site>, request: Request) -> Result<(Request,
     extensions.insert(site.calls.caller(visitor.as_deref()));
     extensions.insert(Only {
         site: site.clone(),
+        visitor: who,
         standing,
     });
     Ok((request, visitor))

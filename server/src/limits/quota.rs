@@ -4,13 +4,16 @@ use loupe_engine::{
     ingest::{Failure, ObjectOutcome},
     store::{CollectionSpec, Reach, WithVectors},
 };
-use loupe_wire::{AccountTier, CollectionResponse, OrganizationModelResponse};
+use loupe_wire::{
+    AccountTier, CollectionResponse, OrganizationModelResponse, OrganizationQuotasResponse,
+    QuotaUse,
+};
 
 use crate::{
     app::App,
     args,
     auth::Caller,
-    db::{Json, Tx},
+    db::{Arg, Json, Tx},
     error::{ApiError, Result},
     v1::{organizations, tasks::name_of},
 };
@@ -77,17 +80,19 @@ impl Resource {
     }
 
     /// Counts what the organization holds. The protected key of the organization is nobody's making.
-    const fn count(self) -> Option<&'static str> {
-        match self {
-            Self::Namespaces => Some(NAMESPACES),
-            Self::Collections => Some(COLLECTIONS),
-            Self::Buckets => Some(BUCKETS),
-            Self::Retrievers => Some(RETRIEVERS),
-            Self::Taxonomies => Some(TAXONOMIES),
-            Self::Clusters => Some(CLUSTERS),
-            Self::ApiKeys => Some(API_KEYS),
-            Self::Documents | Self::BatchObjects => None,
-        }
+    /// What has expired takes no place, also before somebody marks it.
+    fn count(self, org_id: &str, now: i64) -> Option<(&'static str, Vec<Arg>)> {
+        let count = match self {
+            Self::Namespaces => NAMESPACES,
+            Self::Collections => COLLECTIONS,
+            Self::Buckets => BUCKETS,
+            Self::Retrievers => RETRIEVERS,
+            Self::Taxonomies => TAXONOMIES,
+            Self::Clusters => CLUSTERS,
+            Self::ApiKeys => return Some((API_KEYS, args![org_id, now])),
+            Self::Documents | Self::BatchObjects => return None,
+        };
+        Some((count, args![org_id]))
     }
 }
 
@@ -100,7 +105,7 @@ crate::sql! {
     const RETRIEVERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM retrievers WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
     const TAXONOMIES = "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomies WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
     const CLUSTERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM clusters WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
-    const API_KEYS = "SELECT CAST(COUNT(*) AS BIGINT) FROM api_keys WHERE org_id = $1 AND status = 'active' AND is_protected = FALSE";
+    const API_KEYS = "SELECT CAST(COUNT(*) AS BIGINT) FROM api_keys WHERE org_id = $1 AND status = 'active' AND is_protected = FALSE AND (expires_at IS NULL OR expires_at > $2)";
     const COLLECTIONS_HELD = "SELECT owner, data FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
 }
 
@@ -115,10 +120,11 @@ pub async fn check(tx: &mut Tx, org_id: &str, resource: Resource) -> Result<()> 
         check_plan(&organization)?;
     }
     let tier = organization.account_type;
-    let (Some(limit), Some(count)) = (resource.of(tier), resource.count()) else {
+    // Keys that have expired were marked before a new one is made.
+    let (Some(limit), Some((count, args))) = (resource.of(tier), resource.count(org_id, 0)) else {
         return Ok(());
     };
-    let current = tx.number(count, args![org_id]).await?;
+    let current = tx.number(count, args).await?;
     refuse_beyond(resource, current, 1, limit, tier)
 }
 
@@ -331,11 +337,28 @@ impl Held {
 /// # Errors
 /// The database or the document store does not answer.
 pub async fn held(app: &App, org_id: &str, resource: Resource) -> Result<Option<i64>> {
-    match (resource, resource.count()) {
+    match (resource, resource.count(org_id, app.clock().micros())) {
         (Resource::Documents, _) => held_documents(app, org_id).await.map(Some),
-        (_, Some(count)) => app.db().number(count, args![org_id]).await.map(Some),
+        (_, Some((count, args))) => app.db().number(count, args).await.map(Some),
         (_, None) => Ok(None),
     }
+}
+
+/// How much of each quota is used, and its limit.
+///
+/// # Errors
+/// As [`held`].
+pub async fn uses(app: &App, org_id: &str) -> Result<OrganizationQuotasResponse> {
+    let tier = organizations::find(app.db(), org_id).await?.account_type;
+    let mut quotas = Vec::with_capacity(Resource::ALL.len());
+    for resource in Resource::ALL {
+        quotas.push(QuotaUse {
+            resource: resource.name().to_owned(),
+            current: held(app, org_id, resource).await?,
+            limit: resource.of(tier),
+        });
+    }
+    Ok(OrganizationQuotasResponse { tier, quotas })
 }
 
 async fn held_documents(app: &App, org_id: &str) -> Result<i64> {

@@ -98,6 +98,10 @@ fn calls() -> Value {
             // Without sign-in nobody needs a session; some apps are called with tokens or keys instead.
             "security": [{}, {SESSION: []}, {"bearer": []}], "responses": responses,
         });
+        if method == "post" {
+            operation["parameters"] =
+                json!([path, {"$ref": "#/components/parameters/Idempotency-Key"}]);
+        }
         if matches!(method, "post" | "put" | "patch") {
             operation["requestBody"] = json!({"content": {"application/json": {}}});
         }

@@ -9,8 +9,7 @@ use utoipa::{
     __dev::{SchemaReferences, Tags},
     Path, ToSchema,
     openapi::{
-        Components, Content, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Required,
-        Response, ResponseBuilder, Schema,
+        Components, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, RefOr, Required, Schema,
         path::{Operation, ParameterBuilder, ParameterIn},
         schema::{ObjectBuilder, Type},
         security::{
@@ -20,7 +19,7 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{INTERFACE_VERSION, examples, hosts};
+use super::{INTERFACE_VERSION, examples, hosts, shared};
 use crate::auth::table::{self, Access, Found};
 
 const ABOUT: &str = "Files in, searchable documents out, retrievers over them, published as pages and apps.
@@ -28,42 +27,6 @@ const ABOUT: &str = "Files in, searchable documents out, retrievers over them, p
 Every call with a key sends `Authorization: Bearer <key>`; those of one namespace say which in `X-Namespace`. Where it \
 may be left out it narrows, or names the namespace of the path. `X-Change-Reason` is \
 kept in the audit log beside what a call changes. `X-Request-Id` is answered as it was sent, or made.";
-
-/// Statuses that any operation may answer besides its own.
-const ERRORS: &[(&str, &str)] = &[
-    ("400", "The request cannot be understood or carried out"),
-    (
-        "401",
-        "The key is missing, malformed, unknown, revoked or expired",
-    ),
-    (
-        "403",
-        "The key lacks the permission, scope, origin or plan, or a quota is used up",
-    ),
-    ("404", "No such resource for this caller"),
-    ("429", "Too many requests: wait for Retry-After seconds"),
-    ("500", "An internal error"),
-    (
-        "503",
-        "A dependency is away or the server is busy: try again",
-    ),
-    ("504", "The request took too long"),
-];
-
-/// What operations with a body may answer as well.
-const TOO_LARGE: (&str, &str) = ("413", "The body is larger than this server takes");
-
-/// What operations that change something may answer as well.
-const CHANGES: [(&str, &str); 2] = [
-    (
-        "409",
-        "The name is taken, the state does not allow it, or the Idempotency-Key belongs to another request or to one under way",
-    ),
-    (
-        "507",
-        "The disk is almost full: writes are refused until space is freed",
-    ),
-];
 
 /// The scheme of the key, and that of the header that says which namespace a request is about.
 const BEARER: &str = "bearer";
@@ -166,6 +129,7 @@ fn base() -> OpenApi {
     components
         .schemas
         .insert("ValidationErrorResponse".into(), validation_schema());
+    shared::components(&mut components);
     OpenApiBuilder::new()
         .info(
             InfoBuilder::new()
@@ -197,7 +161,7 @@ fn validation_schema() -> RefOr<utoipa::openapi::Schema> {
     .expect("a literal schema that the snapshot test reads")
 }
 
-/// Adds what operations share: errors, the key and its level, the name of a request.
+/// Adds what operations share: errors, the key and its level, headers.
 fn finish(document: &mut OpenApi) {
     share(document);
     // The router's word for "all the rest of the path"; the description has none.
@@ -216,32 +180,15 @@ fn share(document: &mut OpenApi) {
             if let Some(schemas) = schemas {
                 excuse_body(operation, schemas);
             }
-            let large = operation.request_body.as_ref().map(|_| &TOO_LARGE);
-            let changes = (method != Method::GET).then_some(&CHANGES);
-            let shared = ERRORS
-                .iter()
-                .chain(large)
-                .chain(changes.into_iter().flatten());
-            for (status, description) in shared {
-                let response = RefOr::T(json_response(description, "ErrorResponse"));
-                operation
-                    .responses
-                    .responses
-                    .entry((*status).into())
-                    .or_insert(response);
-            }
-            let invalid = json_response(
-                "The request breaks the declared shape or limits",
-                "ValidationErrorResponse",
-            );
-            operation
-                .responses
-                .responses
-                .entry("422".into())
-                .or_insert(RefOr::T(invalid));
-            let Found::Row(row) = table::find(&method, path) else {
+            let row = match table::find(&method, path) {
+                Found::Row(row) => Some(row),
+                _ => None,
+            };
+            shared::answers(&method, row, operation);
+            let Some(row) = row else {
                 continue;
             };
+            shared::requests(&method, row, operation);
             if row.access == Access::Public {
                 continue;
             }
@@ -258,9 +205,6 @@ fn share(document: &mut OpenApi) {
             };
             let extension = ("x-required-permission", serde_json::json!(level));
             operation.extensions = Some([extension].into_iter().collect());
-            if method == Method::POST {
-                name_requests(operation);
-            }
         }
     }
 }
@@ -282,36 +226,6 @@ fn excuse_body(operation: &mut Operation, schemas: &BTreeMap<String, RefOr<Schem
     {
         request.required = None;
     }
-}
-
-/// Every POST with a key takes the header that makes repetitions harmless.
-fn name_requests(operation: &mut Operation) {
-    let header = ParameterBuilder::new()
-        .name("Idempotency-Key")
-        .parameter_in(ParameterIn::Header)
-        .required(Required::False)
-        .description(Some(
-            "A repetition within 24 hours gets the answer of the first request with this key.",
-        ))
-        .schema(Some(
-            ObjectBuilder::new()
-                .schema_type(Type::String)
-                .min_length(Some(1))
-                .max_length(Some(255)),
-        ))
-        .build();
-    operation
-        .parameters
-        .get_or_insert_default()
-        .push(RefOr::T(header));
-}
-
-fn json_response(description: &str, schema: &str) -> Response {
-    let reference = RefOr::Ref(Ref::from_schema_name(schema));
-    ResponseBuilder::new()
-        .description(description)
-        .content("application/json", Content::new(Some(reference)))
-        .build()
 }
 
 pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {

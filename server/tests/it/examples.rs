@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loupe_server::db::Json;
 use serde_json::Value;
 
 use crate::{
@@ -59,6 +60,7 @@ async fn send(server: &Server, example: &Value, saved: &BTreeMap<String, String>
     let mut request = server
         .request(method, address.trim_end_matches('?'))
         .bearer_auth(&server.key);
+    request = request.header("x-change-reason", format!("{method} {route}"));
     if let Some(namespace) = saved.get("namespace_id") {
         request = request.header("x-namespace", namespace);
     }
@@ -75,6 +77,50 @@ async fn send(server: &Server, example: &Value, saved: &BTreeMap<String, String>
         request = form(request, &fields);
     }
     Server::send(request).await
+}
+
+/// The answer has the headers that the description tells of it, those aside that come only when something is amiss.
+fn check_headers(document: &Value, declared: &Value, answer: &Answer) {
+    let declared = match declared["$ref"].as_str() {
+        Some(name) => document.pointer(&name[1..]).unwrap(),
+        None => declared,
+    };
+    let names = declared["headers"].as_object().unwrap().keys();
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    assert!(names.contains(&"X-RateLimit-Limit"), "{declared:#}");
+    for name in names
+        .into_iter()
+        .filter(|name| *name != "X-Namespace-Unresolved")
+    {
+        let sent = answer.headers.get(name).and_then(|sent| sent.to_str().ok());
+        assert!(
+            sent.is_some_and(|sent| sent.parse::<i64>().is_ok()),
+            "{name}: {sent:?}"
+        );
+    }
+}
+
+/// What records only where it finds something to change, which the story leaves open.
+const SELDOM: [&str; 3] = [
+    "DELETE /v1/collections/{collection_identifier}/documents/batch",
+    "POST /v1/collections/{collection_id}/sync-schema",
+    "POST /v1/manifest/apply",
+];
+
+/// The description tells of the header with the reason where the audit log kept one, and nowhere else.
+fn check_reasons(document: &Value, mut kept: BTreeSet<String>) {
+    let mut told = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let mut names = parameters.filter_map(|one| one["$ref"].as_str());
+            if names.any(|name| name.ends_with("/X-Change-Reason")) {
+                told.insert(format!("{} {path}", method.to_uppercase()));
+            }
+        }
+    }
+    kept.extend(SELDOM.map(ToOwned::to_owned));
+    assert_eq!(told, kept);
 }
 
 /// Waits until no task waits or runs.
@@ -120,6 +166,7 @@ both! {
             let declared = &document["paths"][route][method.to_lowercase()]["responses"][answer.status.to_string()];
             let expected = example["status"].as_u64().map_or(answer.status < 300, |status| status == u64::from(answer.status));
             assert!(expected && declared.is_object(), "{example}: {} {:#}", answer.status, answer.body);
+            check_headers(&document, declared, &answer);
             for (name, place) in example["save"].as_object().into_iter().flatten() {
                 let value = answer.body.pointer(place.as_str().unwrap()).and_then(Value::as_str);
                 let value = value.unwrap_or_else(|| panic!("{example} answers no {place}: {:#}", answer.body));
@@ -129,6 +176,9 @@ both! {
                 settle(&server).await;
             }
         }
+        let reasons: Vec<(Json<Value>,)> = server.app.db().all("SELECT data FROM audit_log", vec![]).await.unwrap();
+        let kept: BTreeSet<String> = reasons.iter().filter_map(|(record,)| record.0["reason"].as_str().map(ToOwned::to_owned)).collect();
+        check_reasons(&document, kept);
         assert_eq!(missing, BTreeSet::new(), "operations without an example in server/src/openapi/examples.json");
     }
 }

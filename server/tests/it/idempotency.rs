@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::{
+    apps::{at, deploy, host, make},
     both,
-    harness::{Answer, Database, Server},
+    harness::{Answer, Database, Server, retriever},
 };
 
 const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
@@ -17,6 +18,10 @@ async fn post(server: &Server, namespace: &str, path: &str, name: &str, body: Va
         .header("idempotency-key", name)
         .json(&body);
     Server::send(request).await
+}
+
+fn is_replayed(answer: &Answer) -> bool {
+    answer.headers.contains_key("idempotency-replayed")
 }
 
 fn bucket(name: &str) -> Value {
@@ -38,7 +43,7 @@ both! {
             (0..50).map(|_| post(&server, &namespace, "/v1/buckets", "once", bucket("only"))),
         ).await;
         let first = answers[0].clone().ok();
-        let replayed = answers.iter().filter(|one| one.headers.contains_key("idempotency-replayed")).count();
+        let replayed = answers.iter().filter(|one| is_replayed(one)).count();
         assert_eq!(replayed, 49);
         for answer in answers {
             assert!(answer.headers.contains_key("x-ratelimit-limit"));
@@ -96,6 +101,108 @@ both! {
         assert_eq!(count(&server, &namespace).await, 2);
     }
 
+    async fn what_a_stranger_tells_twice_is_kept_once(server) {
+        let (namespace, id) = retriever(&server, "films").await;
+        let publish = async |name: &str| {
+            let body = json!({"public_name": name});
+            server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/publish"), body).await.ok();
+        };
+        publish("films").await;
+        let path = "/v1/public/retrievers/films/interactions";
+        let tell = async |path: &str, name: &str, body: &Value| {
+            let request = server.request("POST", path).header("x-session-id", "visit-1").header("idempotency-key", name);
+            Server::send(request.json(body)).await
+        };
+        let told = json!({"document_id": "doc_1", "interaction_type": ["click"], "position": 0});
+        let first = tell(path, "once", &told).await;
+        assert!(!is_replayed(&first));
+        let first = first.ok();
+        // Later, when it would be an act of its own.
+        server.app.clock().advance(3600);
+        let again = tell(path, "once", &told).await;
+        assert!(is_replayed(&again) && again.headers.contains_key("x-ratelimit-limit"));
+        assert_eq!(again.ok(), first);
+        let list = json!({"session_id": "visit-1"});
+        let kept = async || server.call_in(&namespace, "POST", "/v1/retrievers/interactions/list", list.clone()).await.ok();
+        assert_eq!(kept().await["results"].as_array().unwrap().len(), 1);
+        let mut other = told.clone();
+        other["document_id"] = "doc_2".into();
+        assert_eq!(tell(path, "once", &other).await.error(409, "ConflictError")["error"]["code"], "idempotency_key_reused");
+        // Another operation of the page is another request, whatever it is called.
+        let batch = json!({"interactions": [other]});
+        let batched = tell(&format!("{path}/batch"), "once", &batch).await.ok();
+        server.app.clock().advance(3600);
+        assert_eq!(tell(&format!("{path}/batch"), "once", &batch).await.ok(), batched);
+        assert_eq!(kept().await["results"].as_array().unwrap().len(), 2);
+        // What only reads is read anew, and no address of a visitor is kept.
+        let search = "/v1/public/retrievers/films/execute";
+        for _ in 0..2 {
+            let found = tell(search, "once", &json!({"inputs": {}})).await;
+            assert!(!is_replayed(&found));
+            found.ok();
+        }
+        let rows: Vec<(String, Vec<u8>)> = server.app.db().all("SELECT key_id, body FROM idempotency_keys", vec![]).await.unwrap();
+        assert_eq!(rows.len(), 2);
+        for (key_id, body) in rows {
+            assert!(key_id.len() == 64 && !String::from_utf8_lossy(&body).contains("doc_"), "{key_id}");
+        }
+    }
+
+    async fn what_visitors_of_an_app_send_twice_is_done_once(server) {
+        let (namespace, _) = retriever(&server, "things").await;
+        let rules = json!({"api_allow": [{"methods": ["POST"], "pattern": "/collections/*/documents"}], "env_vars": {"LOUPE_NAMESPACE": namespace}});
+        for slug in ["things", "others"] {
+            make(&server, json!({"slug": slug, "meta": {"title": "Things"}, "build_config": rules})).await;
+        }
+        let write = async |slug: &str, name: &str, title: &str| {
+            let request = at(&server, slug, "POST", "/api/collections/things/documents").header("idempotency-key", name);
+            Server::send(request.json(&json!({"title": title}))).await
+        };
+        let first = write("things", "once", "one").await.ok();
+        let again = write("things", "once", "one").await;
+        assert!(is_replayed(&again));
+        assert_eq!(again.ok(), first);
+        write("things", "once", "two").await.error(409, "ConflictError");
+        // Another app is another owner, and so is the key that the app stands for.
+        assert_ne!(write("others", "once", "one").await.ok()["document_id"], first["document_id"]);
+        let path = "/v1/collections/things/documents";
+        assert_ne!(post(&server, &namespace, path, "once", json!({"title": "one"})).await.ok()["document_id"], first["document_id"]);
+        let list = server.call_in(&namespace, "GET", path, Value::Null).await.ok();
+        assert_eq!(list["results"].as_array().unwrap().len(), 3);
+    }
+
+    async fn a_page_of_an_app_notes_once(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Films"})).await;
+        let own = format!("http://{}", host(&server, "films"));
+        for (name, replayed) in [("once", false), ("once", true), ("twice", false)] {
+            let request = at(&server, "films", "POST", "/_auth/interactions").header("origin", &own).header("idempotency-key", name);
+            let noted = Server::send(request.json(&json!({"event_type": "click", "document_id": "d"}))).await;
+            assert_eq!((noted.status, is_replayed(&noted)), (200, replayed), "{name}");
+        }
+        let analytics = server.call("GET", &format!("/v1/apps/{app}/analytics"), Value::Null).await.ok();
+        assert_eq!(analytics["total_events"], 2);
+    }
+
+    async fn a_stream_takes_no_name(server) {
+        let (namespace, id) = retriever(&server, "streamed").await;
+        let stages = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
+            "conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
+        for (path, body) in [
+            (format!("/v1/retrievers/{id}/execute"), json!({"inputs": {}, "stream": true})),
+            ("/v1/retrievers/execute".into(), json!({"collection_identifiers": ["things"], "stages": stages, "inputs": {}, "stream": true})),
+        ] {
+            let refused = post(&server, &namespace, &path, "told", body.clone()).await.error(400, "BadRequestError");
+            assert_eq!(refused["error"]["code"], "idempotency_key_on_stream");
+            let told = server.call_in(&namespace, "POST", &path, body.clone()).await;
+            assert!(told.headers["content-type"].to_str().unwrap().starts_with("text/event-stream"), "{path}: {:#}", told.body);
+            // Without the stream the name is still free.
+            let mut whole = body;
+            whole["stream"] = false.into();
+            post(&server, &namespace, &path, &path, whole).await.ok();
+        }
+    }
+
     async fn a_repeated_answer_holds_the_secret_and_the_database_does_not(server) {
         let body = json!({"name": "minted once"});
         let first = post(&server, "", KEYS, "mint", body.clone()).await.ok();
@@ -129,8 +236,7 @@ async fn two_processes_make_one_resource() {
     let sent = servers.iter().cycle().take(50);
     let sent = sent.map(|server| post(server, &namespace, path, "once", bucket("only")));
     let answers = futures::future::join_all(sent).await;
-    let replayed = |one: &Answer| one.headers.contains_key("idempotency-replayed");
-    assert_eq!(answers.iter().filter(|one| replayed(one)).count(), 49);
+    assert_eq!(answers.iter().filter(|one| is_replayed(one)).count(), 49);
     let made = answers[0].clone().ok();
     for answer in answers {
         assert_eq!(answer.ok(), made);
@@ -145,7 +251,7 @@ async fn two_processes_make_one_resource() {
     );
     let second = second.restart().await;
     let later = post(&second, &namespace, "/v1/buckets", "once", bucket("only")).await;
-    assert!(replayed(&later));
+    assert!(is_replayed(&later));
     assert_eq!(later.ok(), made);
     assert_eq!(count(&second, &namespace).await, 1);
 }

@@ -267,10 +267,19 @@ both! {
         let id = made["key_id"].as_str().unwrap();
         server.call_in(&namespace, "DELETE", &format!("{path}/key_unknown"), Value::Null).await.error(404, "NotFoundError");
         me(&server, secret(&made)).await.ok();
-        server.call_in(&namespace, "DELETE", &format!("{path}/{id}"), Value::Null).await.ok();
+        // As every key that is in use.
+        let refused = server.call_in(&namespace, "DELETE", &format!("{path}/{id}"), Value::Null).await.error(409, "ConflictError");
+        assert_eq!((&refused["error"]["code"], &refused["error"]["details"]["key_id"]), (&json!("key_in_use"), &json!(id)));
+        assert!(refused["error"]["details"]["last_used_at"].is_string(), "{refused:#}");
+        me(&server, secret(&made)).await.ok();
+        server.call_in(&namespace, "DELETE", &format!("{path}/{id}?force=true"), Value::Null).await.ok();
         me(&server, secret(&made)).await.error(401, "AuthenticationError");
         assert_eq!(server.call_in(&namespace, "GET", &path, Value::Null).await.ok()["total"], 0);
         assert_eq!(server.call_in(&namespace, "GET", &format!("{path}?include_revoked=true"), Value::Null).await.ok()["total"], 1);
+
+        let unused = server.call_in(&namespace, "POST", &path, json!({"name": "unused"})).await.ok();
+        let unused = format!("{path}/{}", unused["key_id"].as_str().unwrap());
+        server.call_in(&namespace, "DELETE", &unused, Value::Null).await.ok();
 
         let orphan = server.call_in(&namespace, "POST", &path, json!({"name": "orphan"})).await.ok();
         server.call_in(&namespace, "DELETE", &format!("/v1/retrievers/{retriever}"), Value::Null).await.ok();

@@ -74,6 +74,7 @@ mod idempotency;
 mod intake;
 mod interactions;
 mod isolation;
+mod key_usage;
 mod keys;
 mod large_files;
 mod lifecycle;

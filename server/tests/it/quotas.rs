@@ -299,6 +299,44 @@ both! {
         server.call_in(&namespace, "GET", things, Value::Null).await.ok();
     }
 
+    async fn one_answer_tells_how_much_of_each_quota_is_used(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "counted").await;
+        server.call_in(&namespace, "POST", "/v1/collections/things/documents", json!({"title": "one"})).await.ok();
+        for name in ["one", "two"] {
+            let bucket = json!({"bucket_name": name, "bucket_schema": {"properties": {}}});
+            server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        }
+        let at = server.app.clock().now() + chrono::Duration::seconds(30);
+        const OWN: &str = "/v1/organizations/users/owner@localhost/api-keys";
+        server.call("POST", OWN, json!({"name": "brief", "expires_at": at})).await.ok();
+        let reader = server.call("POST", OWN, json!({"name": "reader", "permissions": ["read"]})).await.ok();
+        server.app.clock().advance(31);
+        let told = async || {
+            let request = server.request("GET", "/v1/organizations/quotas").bearer_auth(reader["key"].as_str().unwrap());
+            Server::send(request).await.ok()
+        };
+        let one = |quotas: &Value, name: &str| {
+            let found = quotas["quotas"].as_array().unwrap().iter().find(|one| one["resource"] == name).unwrap();
+            (found["current"].as_i64(), found["limit"].as_i64())
+        };
+        set(&server, "free", false).await;
+        let quotas = told().await;
+        assert_eq!(quotas["tier"], "free");
+        // An expired key takes no place, though nobody marked it yet; nor does the organization's own.
+        for (name, current, limit) in [
+            ("namespaces", Some(1), 1), ("buckets", Some(2), 5), ("collections", Some(1), 5), ("documents", Some(1), 10_000),
+            ("retrievers", Some(1), 3), ("taxonomies", Some(0), 2), ("clusters", Some(0), 1), ("api_keys", Some(1), 2), ("batch_objects", None, 100),
+        ] {
+            assert_eq!(one(&quotas, name), (current, Some(limit)), "{name}: {quotas:#}");
+        }
+        // What is told is what is enforced.
+        quota(server.call("POST", "/v1/namespaces", json!({"namespace_name": "more"})).await, "namespaces", 1, 1);
+        set(&server, "team", false).await;
+        assert_eq!(one(&told().await, "namespaces"), (Some(1), Some(10)));
+        set(&server, "enterprise", false).await;
+        assert_eq!(one(&told().await, "namespaces"), (Some(1), None));
+    }
+
     async fn an_expired_key_takes_no_place_whoever_held_it(server) {
         const OWN: &str = "/v1/organizations/users/owner@localhost/api-keys";
         const HERS: &str = "/v1/organizations/users/ada@example.org/api-keys";
@@ -329,9 +367,12 @@ both! {
         let namespace = server.namespace("before").await;
         set(&server, "free", true).await;
         // What is paid for waits for a plan before anything else is looked at; what is not is answered.
-        for path in ["/v1/inference", "/v1/features/search", "/v1/quickstart/demo", "/v1/collections/none/trigger", "/v1/buckets/none/uploads", "/v1/retrievers/execute"] {
+        for path in ["/v1/inference", "/v1/features/search", "/v1/quickstart/demo", "/v1/collections/none/trigger", "/v1/buckets/none/uploads", "/v1/retrievers/execute",
+            "/v1/collections/none/export", "/v1/apps/none/deploy", "/v1/apps/none/deploy/upload-url", "/v1/apps/none/deploy/verify-upload", "/v1/manifest/apply"] {
             server.call_in(&namespace, "POST", path, json!({})).await.error(403, "PlanRequiredError");
         }
+        let snapshots = format!("/v1/namespaces/{namespace}/snapshots");
+        server.call("POST", &snapshots, json!({})).await.error(403, "PlanRequiredError");
         server.app.clock().advance(60);
         let bucket = json!({"bucket_name": "free", "bucket_schema": {"properties": {}}});
         server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();

@@ -202,3 +202,26 @@ pub struct SpendLimitsUpdate {
     #[cfg_attr(feature = "schema", validate(range(min = 0.0)))]
     pub namespace_default_monthly_usd: Option<f64>,
 }
+
+/// One quota of an organization.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct QuotaUse {
+    /// As `details.resource` of a `QuotaExceededError`: `namespaces`, `collections`, `buckets`, `documents`, `retrievers`,
+    /// `taxonomies`, `clusters`, `api_keys`, `batch_objects`.
+    pub resource: String,
+    /// What there is of it; absent for objects of a batch, which are counted for each batch alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<i64>,
+    /// Absent where the plan has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+/// What an organization may hold, and what it holds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct OrganizationQuotasResponse {
+    pub tier: AccountTier,
+    pub quotas: Vec<QuotaUse>,
+}

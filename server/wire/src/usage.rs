@@ -53,6 +53,15 @@ pub struct ApiKeyUsageResponse {
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
+/// What each key did that was used.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ApiKeyUsageListResponse {
+    /// The busiest first.
+    pub results: Vec<ApiKeyUsageResponse>,
+    pub total: i64,
+}
+
 /// What this month has cost so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]

@@ -41,6 +41,7 @@ pub(super) const ROWS: &[Row] = rows! {
         "POST /v1/organizations/users/{user_email}/api-keys/{key_name}/rotate" ADMIN,
         "GET /v1/organizations/api-keys/{key_id}/usage" ADMIN,
         "GET /v1/organizations/api-keys/{key_id}/usage/endpoints" ADMIN,
+        "GET /v1/organizations/usage/api-keys" ADMIN,
         "GET /v1/organizations/usage/api-keys/{key_id}" ADMIN,
         "GET /v1/retrievers/{retriever_id}/api-keys" ADMIN,
         "POST /v1/retrievers/{retriever_id}/api-keys" ADMIN,

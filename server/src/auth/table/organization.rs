@@ -6,6 +6,7 @@ pub(super) const ROWS: &[Row] = rows! {
     Organization {
         "GET /v1/organizations" READ,
         "PATCH /v1/organizations" ADMIN,
+        "GET /v1/organizations/quotas" READ,
         "GET /v1/organizations/audit/logs" ADMIN,
         "GET /v1/organizations/audit/logs/export" ADMIN,
         "GET /v1/organizations/audit/logs/{audit_id}" ADMIN,

@@ -300,20 +300,7 @@ pub async fn revoke_all_of_retriever(
     end_all(tx, caller, keys, now).await
 }
 
-/// Refuses while live apps have the key of a retriever in them. That visitors used it lately is what it is for.
-fn check_unembedded(found: &store::Stored, embedding: &apps::Embedding) -> Result<()> {
-    let referencing = embedding.of(&found.hash);
-    if referencing.is_empty() {
-        return Ok(());
-    }
-    let message = "live apps have this key in them: revoke it with force=true";
-    Err(ApiError::conflict("key_in_use", message)
-        .with("key_id", found.model.key_id.clone().unwrap_or_default())
-        .with("referencing_apps", referencing)
-        .with("retryable", false))
-}
-
-/// Ends one key of a retriever. Without `force` one that live apps have in them is kept.
+/// Ends one key of a retriever. Without `force` one that is in use is kept, as [`revoke`] keeps it.
 pub(super) async fn revoke_of_retriever(
     app: &App,
     caller: &Caller,
@@ -322,6 +309,7 @@ pub(super) async fn revoke_of_retriever(
     force: bool,
 ) -> Result<()> {
     let now = app.clock().micros();
+    let state = app.clone();
     let embedding = apps::Embedding::read(app, &caller.org_id).await?;
     let (caller, retriever_id, key_id) =
         (caller.clone(), retriever_id.to_owned(), key_id.to_owned());
@@ -336,7 +324,7 @@ pub(super) async fn revoke_of_retriever(
                     .ok_or_else(|| ApiError::not_found("api_key", &key_id))?;
                 if found.model.status == KeyStatus::Active {
                     if !force {
-                        check_unembedded(&found, &embedding)?;
+                        check_unused(&state, &found, &embedding, now)?;
                     }
                     end(tx, &caller, &found, now).await?;
                 }

@@ -176,9 +176,23 @@ pub async fn list(
 ) -> Result<Vec<APIKeyModel>> {
     let user = users::find(app.db(), &caller.org_id, email).await?;
     let mut keys = store::list(app.db(), &caller.org_id, &user.user_id).await?;
+    keep_covered(caller, &mut keys);
+    Ok(shown(app, keys, include_revoked))
+}
+
+/// Keys of the whole organization that the caller's scopes cover, whatever their status, newest first.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn list_all(app: &App, caller: &Caller) -> Result<Vec<APIKeyModel>> {
+    let mut keys = store::list_all(app.db(), &caller.org_id).await?;
+    keep_covered(caller, &mut keys);
+    Ok(keys)
+}
+
+fn keep_covered(caller: &Caller, keys: &mut Vec<APIKeyModel>) {
     let (kind, operation) = (ResourceType::ApiKey, NamespaceOperation::ReadData);
     keys.retain(|key| caller.covers(kind, key.key_id.as_deref().unwrap_or_default(), operation));
-    Ok(shown(app, keys, include_revoked))
 }
 
 /// With expiry applied, and without revoked ones unless asked for.

@@ -74,7 +74,7 @@ pub async fn list_for_retriever(
     Ok(shown(app, keys, include_revoked))
 }
 
-/// Revokes a key of the retriever, at once. Without `force` one that live apps have in them is kept.
+/// Revokes a key of the retriever, at once. Without `force` one that is in use is kept.
 pub async fn revoke_for_retriever(
     app: &App,
     scope: &Scope<Admin>,

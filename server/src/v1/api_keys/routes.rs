@@ -161,7 +161,7 @@ async fn create_retriever_api_key(
     shown_once(super::create_for_retriever(&app, &scope, &retriever, request).await?)
 }
 
-/// Revokes a key of this retriever, at once. Refused while live apps have it in them, unless forced.
+/// Revokes a key of this retriever, at once. Refused while it is in use, with what was found, unless forced.
 #[utoipa::path(delete, path = "/v1/retrievers/{retriever_id}/api-keys/{key_id}", tag = "retriever_api_keys", params(RevokeQuery), responses((status = 200, body = GenericSuccessResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn revoke_retriever_api_key(
     State(app): State<App>,

@@ -9,6 +9,7 @@ use crate::{
 crate::sql! {
     const INSERT = "INSERT INTO api_keys (key_id, org_id, user_id, name, secret_hash, status, is_protected, expires_at, created_at, updated_at, data, retriever_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     const LIST = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND user_id = $2 ORDER BY created_at DESC, key_id";
+    const LIST_ALL = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 ORDER BY created_at DESC, key_id";
     const LIST_RETRIEVER = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, key_id";
     const NEWEST_BY_NAME = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND user_id = $2 AND (name = $3 OR key_id = $3) ORDER BY CASE WHEN status = 'active' THEN 0 ELSE 1 END, created_at DESC LIMIT 1";
     const FIND = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND key_id = $2";
@@ -107,6 +108,14 @@ pub(super) async fn expire(tx: &mut Tx, org_id: &str, now: i64) -> Result<()> {
 
 pub(super) async fn list(db: &Db, org_id: &str, user_id: &str) -> Result<Vec<APIKeyModel>> {
     let rows: Vec<Row> = db.all(LIST, args![org_id, user_id]).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| Stored::from(row).model)
+        .collect())
+}
+
+pub(super) async fn list_all(db: &Db, org_id: &str) -> Result<Vec<APIKeyModel>> {
+    let rows: Vec<Row> = db.all(LIST_ALL, args![org_id]).await?;
     Ok(rows
         .into_iter()
         .map(|row| Stored::from(row).model)

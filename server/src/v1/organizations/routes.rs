@@ -1,5 +1,7 @@
 use axum::extract::State;
-use loupe_wire::{OrganizationModelResponse, OrganizationUpdateRequest};
+use loupe_wire::{
+    OrganizationModelResponse, OrganizationQuotasResponse, OrganizationUpdateRequest,
+};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{Clearing, rates, settings};
@@ -8,12 +10,15 @@ use crate::{
     auth::{Admin, Org, Read},
     error::Result,
     json::Json,
+    limits::quota,
     openapi::routes,
     v1::billing,
 };
 
 pub fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get_organization, update_organization))
+    OpenApiRouter::new()
+        .routes(routes!(get_organization, update_organization))
+        .routes(routes!(get_quotas))
 }
 
 /// The organization that the key belongs to.
@@ -39,4 +44,13 @@ async fn update_organization(
     let mut changed = super::update(&app, &org.caller, sent).await?;
     (changed.credit_count, changed.current_month_usage) = billing::month(&app, &org.caller).await?;
     Ok(Json(changed))
+}
+
+/// How much of each quota the organization has used, over all its namespaces, and what its plan allows.
+#[utoipa::path(get, path = "/v1/organizations/quotas", tag = "organizations", responses((status = 200, body = OrganizationQuotasResponse)))]
+async fn get_quotas(
+    State(app): State<App>,
+    org: Org<Read>,
+) -> Result<Json<OrganizationQuotasResponse>> {
+    quota::uses(&app, &org.caller.org_id).await.map(Json)
 }

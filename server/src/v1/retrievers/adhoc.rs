@@ -24,6 +24,7 @@ use crate::{
     body::{self, Body},
     db::{Json, Record},
     error::{ApiError, Result, Violation},
+    idempotency,
     json::Json as Told,
     list::{ListParams, ListQuery},
     openapi::routes,
@@ -73,7 +74,8 @@ where
     }
 }
 
-/// Runs stages that are no retriever. With `stream` the answer is `text/event-stream`, as that of a retriever is.
+/// Runs stages that are no retriever. With `stream` the answer is `text/event-stream`, as that of a retriever is, and no
+/// `Idempotency-Key` is taken.
 #[utoipa::path(post, path = "/v1/retrievers/execute", tag = "retrievers", params(ReturnQuery), request_body = AdhocExecuteRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_adhoc(
     State(app): State<App>,
@@ -94,6 +96,7 @@ async fn execute_adhoc(
     let stream = request.stream;
     let retriever = retriever(&app, &scope, request).await?;
     if stream {
+        idempotency::refuse_stream(&headers)?;
         let now = app.clock().micros();
         let record = Record {
             id: NO_RETRIEVER.to_owned(),

@@ -25,6 +25,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::{self, Body},
     error::{ApiError, Result, Violation},
+    idempotency,
     json::Json,
     list::{self, ListParams, ListQuery},
     openapi::routes,
@@ -205,8 +206,9 @@ where
     }
 }
 
-/// Runs a retriever. With `stream` the answer is `text/event-stream`: each stage when it begins and ends, the whole last. With
-/// `target_collection_id` the documents of the answer are written into that collection, which takes a key that may write.
+/// Runs a retriever. With `stream` the answer is `text/event-stream`: each stage when it begins and ends, the whole last; it
+/// takes no `Idempotency-Key`. With `target_collection_id` the documents of the answer are written into that collection, which
+/// takes a key that may write.
 #[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_retriever(
     State(app): State<App>,
@@ -221,6 +223,7 @@ async fn execute_retriever(
     let (stream, consistency) = (request.stream, consistency(&request));
     let ask = ask(request, query);
     if stream {
+        idempotency::refuse_stream(&headers)?;
         return super::streaming::stream(app, scope, retriever, ask).await;
     }
     let mut answered = super::answer(&app, &scope, &retriever, ask).await?;

@@ -3,8 +3,8 @@
 use axum::extract::{Path, State};
 use chrono::{DateTime, Duration, Utc};
 use loupe_wire::{
-    APIKeyModel, ApiKeyDayUsage, ApiKeyEndpointUsage, ApiKeyUsageResponse, NamespaceOperation,
-    ResourceType,
+    APIKeyModel, ApiKeyDayUsage, ApiKeyEndpointUsage, ApiKeyUsageListResponse, ApiKeyUsageResponse,
+    NamespaceOperation, ResourceType,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -26,6 +26,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_key_usage))
         .routes(routes!(get_key_usage_by_endpoint))
         .routes(routes!(get_usage_of_key))
+        .routes(routes!(list_usage_of_keys))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -53,10 +54,8 @@ struct Found {
     operations: Vec<OperationUse>,
 }
 
-async fn find(app: &App, org: &Org<Admin>, key_id: &str, period: &PeriodQuery) -> Result<Found> {
-    let key = api_keys::find(app, &org.caller.org_id, key_id).await?;
-    org.caller
-        .allow(ResourceType::ApiKey, key_id, NamespaceOperation::ReadData)?;
+/// The first and the last moment that are asked for.
+fn period(app: &App, period: &PeriodQuery) -> Result<(DateTime<Utc>, DateTime<Utc>)> {
     let end = list::moment("end", period.end.as_deref())?.unwrap_or_else(|| app.clock().now());
     let start =
         list::moment("start", period.start.as_deref())?.unwrap_or_else(|| end - Duration::days(7));
@@ -66,6 +65,14 @@ async fn find(app: &App, org: &Org<Admin>, key_id: &str, period: &PeriodQuery) -
             Violation::query("start", "value_error", msg, start.to_rfc3339().into()).into(),
         );
     }
+    Ok((start, end))
+}
+
+async fn find(app: &App, org: &Org<Admin>, key_id: &str, asked: &PeriodQuery) -> Result<Found> {
+    let key = api_keys::find(app, &org.caller.org_id, key_id).await?;
+    org.caller
+        .allow(ResourceType::ApiKey, key_id, NamespaceOperation::ReadData)?;
+    let (start, end) = period(app, asked)?;
     let (from, to) = (start.timestamp_micros(), end.timestamp_micros());
     let operations = usage::of_key(app, &org.caller.org_id, key_id, from, to).await?;
     Ok(Found {
@@ -167,6 +174,40 @@ async fn get_usage_of_key(
     period: PeriodQuery,
 ) -> Result<Json<ApiKeyUsageResponse>> {
     told(&app, &org, key_id, &period).await
+}
+
+/// What each key of the organization was used for, in sum and by day, the busiest first. A key that was not used is left out.
+#[utoipa::path(get, path = "/v1/organizations/usage/api-keys", tag = "usage", params(PeriodQuery), responses((status = 200, body = ApiKeyUsageListResponse)))]
+async fn list_usage_of_keys(
+    State(app): State<App>,
+    org: Org<Admin>,
+    asked: PeriodQuery,
+) -> Result<Json<ApiKeyUsageListResponse>> {
+    let (start, end) = period(&app, &asked)?;
+    let org_id = &org.caller.org_id;
+    let (from, to) = (start.timestamp_micros(), end.timestamp_micros());
+    let mut uses = usage::of_keys(&app, org_id, from, to).await?;
+    let keys = api_keys::list_all(&app, &org.caller).await?;
+    let mut results: Vec<ApiKeyUsageResponse> = Vec::new();
+    for key in keys {
+        let key_id = key.key_id.clone().unwrap_or_default();
+        let Some(used) = uses.remove(&key_id) else {
+            continue;
+        };
+        let operations = used.operations;
+        let found = Found {
+            key,
+            start,
+            end,
+            operations,
+        };
+        let mut told = sum(key_id, found);
+        told.days = used.days.into_iter().map(day).collect();
+        results.push(told);
+    }
+    results.sort_by_key(|one| std::cmp::Reverse(one.requests));
+    let total = i64::try_from(results.len()).unwrap_or(i64::MAX);
+    Ok(Json(ApiKeyUsageListResponse { results, total }))
 }
 
 /// What a key was used for, by operation, the busiest first.
