@@ -371,7 +371,7 @@ async fn sessions_are_seen_and_ended(database: Database) {
         let about = if is_firefox(told) {
             "This browser, signed in 2"
         } else {
-            "A browser<small>Signed in 2"
+            "A browser<small>Signed in <time>2"
         };
         assert!(told.contains(about), "{told}");
     }
