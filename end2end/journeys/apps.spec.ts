@@ -160,11 +160,16 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   const deployed = page.getByLabel("Log of the deploy");
   await page.locator("#files").setInputFiles(bundle("Spring"));
   await expect(deployed).toContainText("version 1 is live in production");
-  await page.getByLabel("A deploy goes to").selectOption("staging");
+  // There is nothing to go back to yet.
+  await expect(page.getByRole("button", { name: "Roll back Shop window" })).toHaveCount(0);
+  await page.getByLabel("A deploy goes to.selectOption("staging");
   await page.locator("#files").setInputFiles(bundle("Summer"));
   await expect(deployed).toContainText("version 2 is live in staging");
+  const staging = home.replace("shop-window", "shop-window--staging");
+  await expect(page.getByRole("main").getByRole("link", { name: "Open staging" })).toHaveCount(2);
+  for (const link of await page.getByRole("main").getByRole("link", { name: "Open staging" }).all()) await expect(link).toHaveAttribute("href", staging);
   const heading = async (address: string): Promise<string> => (await visit(address)).text.match(/<h1>(.*?)<\/h1>/)?.[1] ?? "";
-  await expect.poll(async () => [await heading(home), await heading(home.replace("shop-window", "shop-window--staging"))]).toEqual(["Spring", "Summer"]);
+  await expect.poll(async () => [await heading(home), await heading(staging)]).toEqual(["Spring", "Summer"]);
   const preview = (await page.getByRole("link", { name: "Preview Version 2" }).getAttribute("href")) ?? "";
   await expect.poll(() => heading(preview)).toBe("Summer");
 
@@ -209,6 +214,8 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
 
   await page.getByRole("button", { name: "Settings" }).click();
   const settings = page.getByRole("dialog", { name: "Settings" });
+  // The form begins with the namespace that the app works in.
+  await expect(settings.getByLabel("Namespace")).not.toHaveValue("");
   await settings.getByLabel("Name", { exact: true }).fill("Corner shop");
   await settings.getByLabel("Visitors reach it").uncheck();
   await settings.getByRole("button", { name: "Save" }).click();

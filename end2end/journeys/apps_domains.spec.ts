@@ -39,6 +39,7 @@ test("a domain of one's own is noted, proven by a record, served and removed", a
   await form.getByLabel("Domain").fill("sky.example.com");
   await form.getByLabel("The app's first address").check();
   await picture(page, "app-domain-form");
+  await form.getByLabel("The app's first address").uncheck();
   await form.getByRole("button", { name: "Add", exact: true }).click();
 
   const row = page.getByRole("row", { name: /sky\.example\.com/ });
@@ -60,6 +61,10 @@ test("a domain of one's own is noted, proven by a record, served and removed", a
   await expect(row).toContainText("active");
   await expect.poll(async () => (await visit(home)).text).toContain("Stars");
   await accessible(page);
+  const first = row.getByRole("button", { name: "Make it the first address sky.example.com" });
+  await first.click();
+  await expect(first).toHaveCount(0);
+  await expect(row).toContainText("first address");
   await page.reload();
   await expect(page.getByRole("link", { name: "Open", exact: true })).toHaveAttribute("href", home);
 

@@ -73,7 +73,10 @@ test("the script works early and late, leads in and out, and every tab knows", a
   // The button, which is drawn under a policy that allows no inline style.
   const face = page.getByRole("button", { name: "Account of ada@example.com" });
   await face.click();
-  await expect(page.getByRole("button", { name: "Sign out" })).toBeVisible();
+  // Its menu opens at it, and inside of the window.
+  await expect(page.getByRole("button", { name: "Sign out" })).toBeInViewport({ ratio: 1 });
+  const [button, menu] = await Promise.all([face.boundingBox(), page.locator("loupe-user-button [part=menu]").boundingBox()]);
+  expect(menu?.y).toBeCloseTo((button?.y ?? 0) + (button?.height ?? 0) + 8, 0);
   expect(await face.evaluate((face) => getComputedStyle(face).borderRadius)).toBe("50%");
   await page.getByRole("button", { name: "Sign out" }).click();
   await expect(page.getByRole("button", { name: "Sign in" })).toBeVisible();
@@ -103,6 +106,7 @@ test("the script works early and late, leads in and out, and every tab knows", a
   // One session is ended by itself.
   await strangerSignsIn();
   await other.getByRole("button", { name: "Account of ada@example.com" }).click();
+  await expect(other.getByRole("button", { name: "Sessions" })).toBeInViewport({ ratio: 1 });
   await other.getByRole("button", { name: "Sessions" }).click();
   await expect(other.getByRole("heading", { name: "Sessions" })).toBeVisible();
   const sessions = other.getByRole("listitem");

@@ -265,6 +265,7 @@ fn Rotate(
     user: Query,
 ) -> AnyView {
     let session = use_session();
+    let toasts: Toasts = expect_context();
     let change = Change::new();
     let title = Signal::derive(move || format!("Rotate {}?", asked.key.get().text("name")));
     let used = lately(session, asked);
@@ -283,6 +284,14 @@ fn Rotate(
         change.run(call, move |answer| {
             asked.rotate.set(false);
             load.reload();
+            let apps = answer.list("referencing_apps").into_iter();
+            let apps: Vec<String> = apps.map(|app| app.text("slug")).collect();
+            if !apps.is_empty() {
+                toasts.say(format!(
+                    "The old secret is in {}: deploy with the new one",
+                    apps.join(", ")
+                ));
+            }
             secret.set(Some((name, answer.text("key"))));
         });
     });
@@ -326,7 +335,7 @@ fn callers(answer: Record) -> AnyView {
 }
 
 /// What the server found that speaks against it.
-fn found(problem: &Problem) -> Vec<AnyView> {
+pub fn found(problem: &Problem) -> Vec<AnyView> {
     let apps = Record(
         problem
             .details
@@ -349,7 +358,7 @@ fn found(problem: &Problem) -> Vec<AnyView> {
 }
 
 /// Revokes, or tells `refused` what speaks against it.
-async fn end(
+pub async fn end(
     api: Api,
     path: String,
     refused: RwSignal<Option<Problem>>,

@@ -1,8 +1,9 @@
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::keys::keys_path;
+use super::keys::{end, found, keys_path};
 use crate::{
+    api::Problem,
     load::{Change, Load, Query},
     part::*,
     record::{Record, page},
@@ -253,35 +254,50 @@ fn Suspend(asked: Asked, load: Load) -> AnyView {
         .into_any()
 }
 
-/// Removes a user once the address was typed: what went with the user does not come back.
+/// Removes a user once the address was typed: what went with the user does not come back. Where live apps have such keys in them,
+/// that is told first.
 #[component]
 fn Gone(asked: Asked, load: Load) -> AnyView {
     let session = use_session();
     let toasts: Toasts = expect_context();
     let (change, typed) = (Change::new(), RwSignal::new(String::new()));
+    let refused = RwSignal::new(None::<Problem>);
     let open = asked.remove;
     let email = Signal::derive(move || asked.user.get().text("email"));
     Effect::new(move |_| {
         if open.get() {
+            refused.set(None);
             typed.set(String::new());
         }
     });
     let submit = Callback::new(move |()| {
-        let email = email.get_untracked();
+        let (email, force) = (
+            email.get_untracked(),
+            refused.with_untracked(Option::is_some),
+        );
         if typed.get_untracked().trim() != email {
             change.refuse("this is not the address");
             return;
         }
-        change.run(session.api().delete(&user_path(&email)), move |_| {
-            open.set(false);
-            toasts.say(format!("{email} is removed"));
-            load.reload();
+        let path = format!("{}?force={force}", user_path(&email));
+        change.run(end(session.api(), path, refused), move |answer| {
+            if !answer.flag("kept") {
+                open.set(false);
+                toasts.say(format!("{email} is removed"));
+                load.reload();
+            }
         });
     });
     let title = Signal::derive(move || format!("Remove {}?", asked.user.get().text("user_name")));
     view! {
         <Ask open title label="Remove" danger=true change submit>
             <p>"The keys of this user are revoked for good, at once. What the user made stays, and the address is free again. This cannot be undone."</p>
+            {move || refused.get().map(|problem| view! {
+                <div class="notice warn" role="alert">
+                    <strong>"Live apps have keys of this user in them: they stop working"</strong>
+                    <ul>{found(&problem)}</ul>
+                </div>
+            }.into_any())}
             <Confirm name=email typed/>
         </Ask>
     }

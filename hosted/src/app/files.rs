@@ -117,10 +117,12 @@ pub fn navigates(headers: &HeaderMap) -> bool {
 
 /// The type that a path's ending tells.
 pub fn type_of(path: &str) -> String {
-    let ending = path
-        .rsplit('/')
-        .next()
-        .and_then(|name| name.rsplit_once('.'));
+    let name = path.rsplit('/').next().unwrap_or_default();
+    // Devices ask for it by this name without an ending, and take it as nothing else.
+    if name == "apple-app-site-association" {
+        return "application/json".to_owned();
+    }
+    let ending = name.rsplit_once('.');
     let ending = ending.map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase());
     let kind = match ending.as_str() {
         "html" | "htm" => "text/html; charset=utf-8",
@@ -388,6 +390,7 @@ mod tests {
             ("places.geojson", "application/geo+json"),
             ("feed.rss", "application/rss+xml"),
             ("a.b/noending", "application/octet-stream"),
+            (".well-known/apple-app-site-association", "application/json"),
             ("setup.exe", "application/octet-stream"),
         ] {
             assert_eq!(type_of(path), kind, "{path}");

@@ -3,10 +3,12 @@
 mod page;
 mod passkeys;
 mod sessions;
+mod style;
 
-pub use page::{Field, Page, Provider, Style, render};
+pub use page::{Field, Page, Provider, render};
 pub use passkeys::{Passkey, Passkeys};
 pub use sessions::Session;
+pub use style::Style;
 
 /// `/_auth/sdk.js`.
 pub const SDK: &str = include_str!("sdk.js");

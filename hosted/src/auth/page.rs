@@ -1,4 +1,4 @@
-//! The pages of `/_auth`: one form each, in the app's own colours.
+//! The pages of `/_auth`: one form each.
 
 use axum::{
     body::Body,
@@ -10,22 +10,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use super::{
     passkeys::{self, Passkeys},
     sessions::{self, Session},
+    style::{Style, css},
 };
-
-/// What an app's pages look like.
-#[derive(Debug, Clone, Default)]
-pub struct Style {
-    /// The app's name.
-    pub name: String,
-    /// Its picture, https or a path.
-    pub logo: Option<String>,
-    /// Colours as its theme writes them; one that cannot be read is left out.
-    pub primary: String,
-    /// Behind everything.
-    pub background: String,
-    /// Of words.
-    pub text: String,
-}
 
 /// A way to sign in that is another service's.
 #[derive(Debug, Clone)]
@@ -239,82 +225,25 @@ fn links(page: &Page) -> String {
     format!(r#"<p class="links">{}</p>"#, all.join(" · "))
 }
 
-/// The app's colours, as far as they are colours, with words on them that can be read.
-fn css(style: &Style) -> String {
-    let colour = |text: &str| csscolorparser::parse(text).ok();
-    let background = colour(&style.background);
-    let dark = background
-        .as_ref()
-        .is_some_and(|colour| luminance(colour) < 0.3);
-    let back = background.as_ref().map_or_else(
-        || "#fff".to_owned(),
-        |colour| colour.to_css_hex().to_string(),
-    );
-    let words = words(style, background.as_ref(), dark);
-    let primary =
-        colour(&style.primary).unwrap_or(csscolorparser::Color::new(0.23, 0.36, 0.86, 1.0));
-    let on_primary = if luminance(&primary) > 0.18 {
-        "#000"
-    } else {
-        "#fff"
-    };
-    let primary = primary.to_css_hex().to_string();
-    let (soft, scheme) = if dark {
-        ("#ffffff24", "dark")
-    } else {
-        ("#0000002e", "light")
-    };
-    let bad = if dark { "#ff9a9a" } else { "#b42318" };
-    format!(
-        ":root{{color-scheme:{scheme}}}*{{box-sizing:border-box}}body{{margin:0;min-height:100vh;display:grid;place-items:center;background:{back};color:{words};font:16px/1.5 system-ui,sans-serif}}\
-main{{width:min(24rem,100%);padding:2rem 1.25rem}}h1{{font-size:1.5rem;line-height:1.2;margin:0 0 .5rem}}p{{margin:0 0 1rem}}.app{{margin:0;font-weight:600}}.logo{{height:40px;max-width:100%;margin-bottom:1rem}}\
-.error{{color:{bad};border-left:3px solid;padding-left:.75rem}}.or{{text-align:center;margin:.75rem 0}}label{{display:block;font-weight:600;margin:.75rem 0 .25rem}}small{{display:block;margin-top:.25rem}}\
-input{{width:100%;min-height:44px;padding:.5rem .75rem;border:1px solid {soft};border-radius:8px;background:transparent;color:inherit;font:inherit}}\
-button{{width:100%;min-height:44px;margin-top:1rem;border:0;border-radius:8px;background:{primary};color:{on_primary};font:inherit;font-weight:600;cursor:pointer}}\
-.other{{margin-top:.5rem;background:transparent;color:inherit;border:1px solid {soft}}}.secret{{position:relative}}\
-.show{{position:absolute;top:-.5rem;right:0;width:auto;min-height:36px;margin:0;padding:0 .25rem;background:none;color:inherit;font-weight:400;text-decoration:underline}}:focus-visible{{outline:3px solid {primary};outline-offset:2px}}\
-.keys{{list-style:none;margin:1rem 0;padding:0}}.keys li{{display:flex;align-items:center;gap:.75rem;padding:.5rem 0;border-top:1px solid {soft}}}.keys div{{flex:1;min-width:0;overflow-wrap:anywhere}}.keys button{{width:auto;margin:0;padding:0 .75rem}}\
-[data-passkey] .error{{margin:1rem 0 0}}.links{{margin-top:1.25rem}}a{{color:inherit}}"
-    )
-}
-
-/// The contrast that words need to be read (WCAG 2, level AA).
-const READABLE: f32 = 4.5;
-
-/// The colour of words: the app's own where everybody can read it, else one that fits the background.
-fn words(style: &Style, background: Option<&csscolorparser::Color>, dark: bool) -> String {
-    let own = csscolorparser::parse(&style.text).ok();
-    let white = csscolorparser::Color::new(1.0, 1.0, 1.0, 1.0);
-    let back = background.unwrap_or(&white);
-    // What shines through is not known.
-    let is_read = |own: &csscolorparser::Color| {
-        own.a >= 1.0 && back.a >= 1.0 && contrast(own, back) >= READABLE
-    };
-    match own.filter(is_read) {
-        Some(own) => own.to_css_hex().to_string(),
-        None if dark => "#f4f5f7".to_owned(),
-        None => "#1a1d24".to_owned(),
-    }
-}
-
-fn contrast(one: &csscolorparser::Color, other: &csscolorparser::Color) -> f32 {
-    let (one, other) = (luminance(one), luminance(other));
-    (one.max(other) + 0.05) / (one.min(other) + 0.05)
-}
-
-fn luminance(colour: &csscolorparser::Color) -> f32 {
-    let linear = |part: f32| {
-        if part <= 0.040_45 {
-            part / 12.92
-        } else {
-            ((part + 0.055) / 1.055).powf(2.4)
-        }
-    };
-    0.2126 * linear(colour.r) + 0.7152 * linear(colour.g) + 0.0722 * linear(colour.b)
-}
-
 fn is_picture(url: &str) -> bool {
     url.starts_with("https://") || (url.starts_with('/') && !url.starts_with("//"))
+}
+
+/// Text in which days stay on one line: it would wrap at their hyphens.
+pub(super) fn dated(text: &str) -> String {
+    let is_day = |word: &str| {
+        word.len() == 10
+            && word.bytes().enumerate().all(|(at, byte)| match at {
+                4 | 7 => byte == b'-',
+                _ => byte.is_ascii_digit(),
+            })
+    };
+    let word = |word: &str| match word.trim_end_matches(',') {
+        day if is_day(day) => format!("<time>{day}</time>{}", &word[day.len()..]),
+        _ => escape(word),
+    };
+    let words: Vec<String> = text.split(' ').map(word).collect();
+    words.join(" ")
 }
 
 /// Text that stays text in HTML, in and out of attributes.
@@ -350,6 +279,10 @@ mod tests {
             primary: "red;}</style><script>".into(),
             background: "#101014".into(),
             text: HOSTILE.into(),
+            surface: Some(HOSTILE.into()),
+            border: Some("red;}</style><script>".into()),
+            font: "Georgia;}</style><script>".into(),
+            radius: Some("4px;}</style><script>".into()),
         };
         let page = Page {
             title: HOSTILE.into(),
@@ -417,26 +350,13 @@ mod tests {
     }
 
     #[test]
-    fn words_have_the_apps_colour_where_it_can_be_read() {
-        for (background, text, words) in [
-            ("#fff8e7", "#5b3a29", "#5b3a29"),
-            ("#101014", "#ffe9c0", "#ffe9c0"),
-            ("", "#767676", "#767676"),
-            ("", "#777777", "#1a1d24"),
-            ("#101014", "#374151", "#f4f5f7"),
-            ("#ffffff", "#37415180", "#1a1d24"),
-            ("#ffffff00", "#374151", "#1a1d24"),
-            ("#ffffff", "red;}", "#1a1d24"),
-        ] {
-            let style = Style {
-                background: background.into(),
-                text: text.into(),
-                ..Style::default()
-            };
-            let css = css(&style);
-            let found = format!(";color:{words};font:16px");
-            assert!(css.contains(&found), "{background} {text}: {css}");
-        }
+    fn days_are_not_broken() {
+        let told = dated("Signed in 2026-11-27, last seen 2026-11-28 <here>");
+        assert_eq!(
+            told,
+            "Signed in <time>2026-11-27</time>, last seen <time>2026-11-28</time> &lt;here&gt;"
+        );
+        assert_eq!(dated("for 10-20-30.example"), "for 10-20-30.example");
     }
 
     #[test]

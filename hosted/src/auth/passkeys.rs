@@ -1,6 +1,6 @@
 //! What the pages of `/_auth` have of passkeys. Browsers ask for them by a script only: until it runs, its buttons are hidden.
 
-use super::page::{escape, hidden};
+use super::page::{dated, escape, hidden};
 
 /// What a page does with passkeys.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +72,7 @@ fn list(known: &[Passkey], back: &str) -> String {
         return "<p>You have none here.</p>".to_owned();
     }
     let item = |one: &Passkey| {
-        let (name, about) = (escape(&one.name), escape(&one.about));
+        let (name, about) = (escape(&one.name), dated(&one.about));
         let id = hidden("credential", &one.id);
         format!(
             r#"<li><div>{name}<small>{about}</small></div><form method="post" action="/_auth/passkeys/remove">{id}{back}<button class="other" aria-label="Remove {name}">Remove</button></form></li>"#

@@ -110,7 +110,7 @@ button{font:inherit;color:inherit;cursor:pointer;border:1px solid color-mix(in s
 button:focus-visible{outline:2px solid var(--loupe-primary,#3b5bdb);outline-offset:2px}
 .face{border-radius:50%;width:36px;height:36px;padding:0;overflow:hidden;background:var(--loupe-primary,#3b5bdb);color:#fff;border:0}
 .face img{width:100%;height:100%;object-fit:cover}
-[popover]{margin:8px 0 0;inset:auto;position:absolute;right:0;top:100%;min-width:200px;border:1px solid #8884;border-radius:10px;padding:12px;background:Canvas;color:CanvasText;box-shadow:0 12px 32px -12px #0005}
+[popover]{position:fixed;inset:auto;margin:0;box-sizing:border-box;min-width:200px;max-width:calc(100vw - 16px);max-height:calc(100vh - 16px);overflow:auto;border:1px solid #8884;border-radius:10px;padding:12px;background:Canvas;color:CanvasText;box-shadow:0 12px 32px -12px #0005}
 p{margin:0 0 4px;overflow-wrap:anywhere}p+p{font-weight:400;opacity:.75;margin-bottom:12px}`;
 
   class UserButton extends HTMLElement {
@@ -121,12 +121,27 @@ p{margin:0 0 4px;overflow-wrap:anywhere}p+p{font-weight:400;opacity:.75;margin-b
         sheet.replaceSync(css);
         root.adoptedStyleSheets = [sheet];
         this.draw = this.draw.bind(this);
+        this.place = this.place.bind(this);
       }
       document.addEventListener("loupe-auth", this.draw);
+      for (const moved of ["scroll", "resize"]) addEventListener(moved, this.place, true);
       LoupeAuth.onReady(this.draw);
     }
     disconnectedCallback() {
       document.removeEventListener("loupe-auth", this.draw);
+      for (const moved of ["scroll", "resize"]) removeEventListener(moved, this.place, true);
+    }
+    // An open menu hangs in the window itself, whatever its button hangs in: below the face, above where no room is left, inside always.
+    place() {
+      const { face, menu } = this;
+      if (!menu || !menu.getClientRects().length) return;
+      const at = face.getBoundingClientRect();
+      const { width, height } = menu.getBoundingClientRect();
+      const inside = (wanted, room) => Math.max(8, Math.min(wanted, room - 8)) + "px";
+      const below = at.bottom + 8;
+      const above = at.top - 8 - height;
+      menu.style.left = inside(at.right - width, document.documentElement.clientWidth - width);
+      menu.style.top = inside(below + height > innerHeight && above > 0 ? above : below, innerHeight - height);
     }
     draw() {
       const make = (tag, text, attributes) => {
@@ -143,11 +158,20 @@ p{margin:0 0 4px;overflow-wrap:anywhere}p+p{font-weight:400;opacity:.75;margin-b
         return;
       }
       const name = user.name || user.email;
-      const face = make("button", user.avatar_url ? "" : name.slice(0, 1).toUpperCase(), {
+      const letter = name.slice(0, 1).toUpperCase();
+      const face = make("button", user.avatar_url ? "" : letter, {
         type: "button", part: "button", class: "face", popovertarget: "menu", "aria-label": "Account of " + name,
       });
-      if (user.avatar_url) face.append(make("img", "", { src: user.avatar_url, alt: "", referrerpolicy: "no-referrer" }));
+      if (user.avatar_url) {
+        const picture = make("img", "", { src: user.avatar_url, alt: "", referrerpolicy: "no-referrer" });
+        // Gone, or not allowed by the policy of the page.
+        picture.onerror = () => { face.textContent = letter; };
+        face.append(picture);
+      }
       const menu = make("div", "", { id: "menu", popover: "", part: "menu" });
+      // It is shown, and so has a size, before the next frame is drawn.
+      menu.addEventListener("beforetoggle", () => requestAnimationFrame(this.place));
+      Object.assign(this, { face, menu });
       const out = make("button", config.signOut || "Sign out", { type: "button" });
       out.onclick = () => LoupeAuth.signOut();
       menu.append(make("p", name), make("p", user.email), out);

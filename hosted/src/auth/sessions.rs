@@ -1,6 +1,6 @@
 //! What the pages of `/_auth` show of a person's sessions: each can be ended by itself, without a script.
 
-use super::page::{escape, hidden};
+use super::page::{dated, escape, hidden};
 
 /// A session of a person.
 #[derive(Debug, Clone)]
@@ -21,9 +21,9 @@ pub(super) fn html(all: &[Session], return_to: &str) -> String {
     let back = hidden("return_to", return_to);
     let item = |one: &Session| {
         let (name, about) = (escape(&one.name), escape(&one.about));
-        let id = hidden("session", &one.id);
+        let (id, shown) = (hidden("session", &one.id), dated(&one.about));
         format!(
-            r#"<li><div>{name}<small>{about}</small></div><form method="post" action="/_auth/sessions/end">{id}{back}<button class="other" aria-label="End {name}, {about}">End</button></form></li>"#
+            r#"<li><div>{name}<small>{shown}</small></div><form method="post" action="/_auth/sessions/end">{id}{back}<button class="other" aria-label="End {name}, {about}">End</button></form></li>"#
         )
     };
     let items: String = all.iter().map(item).collect();

@@ -27,7 +27,7 @@ mod shell;
 mod slots;
 mod template;
 mod text;
-mod theme;
+pub(crate) mod theme;
 mod upload;
 mod visitor;
 

@@ -331,7 +331,7 @@ pub fn length(text: &str, most: f64) -> Option<String> {
 const SYSTEM: &str = "system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",sans-serif";
 
 /// Families are chosen from a fixed list: no request to a third party, no raw CSS.
-fn font_stack(text: &str) -> String {
+pub(crate) fn font_stack(text: &str) -> String {
     known_font(text).unwrap_or(SYSTEM).to_owned()
 }
 

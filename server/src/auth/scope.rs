@@ -18,6 +18,7 @@ use crate::{
     app::App,
     db::Table,
     error::{ApiError, Result},
+    hosting::api::{Only, no_namespace},
     list::{ListParams, Page},
     unresolved::{Nowhere, is_nowhere},
     v1::{api_keys, namespaces},
@@ -371,13 +372,24 @@ async fn resolve(parts: &Parts, app: &App, caller: &Caller, sent: &str) -> Resul
     if namespaces::exists(app, caller, sent).await? {
         return Ok(sent.to_owned());
     }
+    if is_visitors(parts) {
+        return Err(no_namespace());
+    }
     match parts.extensions.get::<Nowhere>() {
         Some(nowhere) => Ok(nowhere.instead_of(sent)),
         None => Err(ApiError::not_found("namespace", sent)),
     }
 }
 
-fn header_missing() -> ApiError {
+/// Whether a visitor of an app calls, who can name no namespace.
+fn is_visitors(parts: &Parts) -> bool {
+    parts.extensions.get::<Only>().is_some()
+}
+
+fn header_missing(parts: &Parts) -> ApiError {
+    if is_visitors(parts) {
+        return no_namespace();
+    }
     ApiError::unauthorized(
         "namespace_header_missing",
         "send the header X-Namespace with the id of a namespace (ns_…)",
@@ -408,7 +420,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let app = App::from_ref(state);
         let caller = caller::<L>(parts, &app).await?;
-        let sent = namespace_header(&parts.headers)?.ok_or_else(header_missing)?;
+        let sent = namespace_header(&parts.headers)?.ok_or_else(|| header_missing(parts))?;
         let namespace_id = resolve(parts, &app, &caller, &sent).await?;
         let mut scope = Self::internal(caller, namespace_id);
         scope.caller.within = Some(sent.into());

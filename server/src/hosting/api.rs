@@ -50,7 +50,7 @@ pub(super) struct Calls {
 
 impl Calls {
     pub fn of(app: &App, org_id: &str, hosted: &Hosted) -> Self {
-        let named = apps::variable(hosted, apps::NAMESPACE).or(hosted.namespace_id.as_deref());
+        let named = apps::named(hosted);
         Self {
             owner: owner(org_id, hosted),
             own: apps::check::is_own(hosted),
@@ -124,6 +124,14 @@ impl Only {
     pub fn brought(&self) -> (Standing, Places) {
         (self.standing, self.site.calls.together.places())
     }
+}
+
+/// What a visitor is told of a call that would need a namespace, where the app names none that is there.
+pub fn no_namespace() -> ApiError {
+    ApiError::unauthorized(
+        "app_without_namespace",
+        "This app is not set up completely: whoever runs it has to choose what it searches.",
+    )
 }
 
 /// Answers a call of an app's own `/api`.

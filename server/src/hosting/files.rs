@@ -42,22 +42,36 @@ impl Form {
 
     /// The smallest that the browser takes and the file has.
     fn of(asset: &Asset, headers: &HeaderMap) -> (Self, u64) {
-        let accepted = headers.get(header::ACCEPT_ENCODING);
-        let accepted = accepted
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let takes = |coding: &str| {
-            accepted.split(',').any(|one| {
-                let (name, weight) = one.split_once(';').unwrap_or((one, ""));
-                name.trim() == coding && weight.replace(' ', "") != "q=0"
-            })
-        };
         match (asset.br, asset.gzip) {
-            (Some(size), _) if takes("br") => (Self::Brotli, size),
-            (_, Some(size)) if takes("gzip") => (Self::Gzip, size),
+            (Some(size), _) if takes(headers, "br") => (Self::Brotli, size),
+            (_, Some(size)) if takes(headers, "gzip") => (Self::Gzip, size),
             _ => (Self::Plain, asset.size),
         }
     }
+}
+
+/// Whether a browser takes a form of a file.
+pub(super) fn takes(headers: &HeaderMap, coding: &str) -> bool {
+    let accepted = headers.get(header::ACCEPT_ENCODING);
+    let accepted = accepted
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    accepted.split(',').any(|one| {
+        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+        name.trim() == coding && weight.replace(' ', "") != "q=0"
+    })
+}
+
+/// Whether a browser has what this tag is of.
+pub(super) fn knows(headers: &HeaderMap, etag: &str) -> bool {
+    let known = headers.get(header::IF_NONE_MATCH);
+    let known = known
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    known == "*"
+        || known
+            .split(',')
+            .any(|one| one.trim().trim_start_matches("W/") == etag)
 }
 
 /// Answers a path with a file, the app's page, or that there is nothing.
@@ -189,14 +203,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn has(&self, etag: &str) -> bool {
-        let known = self.headers.get(header::IF_NONE_MATCH);
-        let known = known
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        known == "*"
-            || known
-                .split(',')
-                .any(|one| one.trim().trim_start_matches("W/") == etag)
+        knows(self.headers, etag)
     }
 
     /// The file as its owner brought it.

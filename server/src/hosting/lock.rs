@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 
 use super::{
     Site,
-    auth::{form_script, requests, same_origin},
+    auth::{requests, same_origin, scripts},
     is_secure,
 };
 use crate::{
@@ -71,7 +71,7 @@ pub(super) async fn answer(app: &App, site: &Site, hash: &str, request: Request)
     }
     let get = matches!(*request.method(), Method::GET | Method::HEAD);
     if get && path == SCRIPT {
-        return form_script(request.headers());
+        return scripts::form(request.headers());
     }
     let navigates = loupe_hosted::app::files::navigates(request.headers());
     if navigates && get {

@@ -114,6 +114,10 @@ impl Site {
             primary: page.theme.primary_color.clone(),
             background: page.theme.background_color.clone(),
             text: page.theme.text_color.clone(),
+            surface: page.theme.surface_color.clone(),
+            border: page.theme.border_color.clone(),
+            font: page.theme.font_family.clone(),
+            radius: page.theme.border_radius.clone(),
         }
     }
 }

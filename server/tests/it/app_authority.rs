@@ -93,6 +93,8 @@ both! {
 
     async fn an_app_raises_nobodys_level(server) {
         let (namespace, _) = retriever(&server, "films").await;
+        // Of several an app has none of itself.
+        server.namespace("other").await;
         let writer = mint(&server, "write", json!([])).await;
         let deleter = mint(&server, "delete", json!([])).await;
         let rules = |rule: Value| json!({"build_config": {"api_allow": [rule]}});

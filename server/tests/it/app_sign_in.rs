@@ -369,9 +369,9 @@ async fn sessions_are_seen_and_ended(database: Database) {
     assert_eq!(seen.len(), 2, "{seen:?}");
     for (told, _) in &seen {
         let about = if is_firefox(told) {
-            "This browser, signed in 2"
+            "This browser, signed in <time>2"
         } else {
-            "A browser<small>Signed in 2"
+            "A browser<small>Signed in <time>2"
         };
         assert!(told.contains(about), "{told}");
     }

@@ -166,6 +166,17 @@ both! {
         let first: Vec<_> = listed["domains"].as_array().unwrap().iter().map(|one| one["is_primary"].clone()).collect();
         assert_eq!(first, [json!(false), json!(false), json!(true)]);
 
+        // One that is there becomes it where that is asked for, and stays what it is.
+        let path = format!("/v1/apps/{second}/domains");
+        let before = &listed["domains"][1];
+        let again = server.call("POST", &path, json!({"domain": "a.example.org", "is_primary": true})).await.ok();
+        assert_eq!((&again["domain"], &again["is_primary"]), (&json!("a.example.org"), &json!(true)));
+        assert_eq!((&again["status"], &again["verification_token"]), (&before["status"], &before["verification_token"]));
+        let listed = server.call("GET", &path, Value::Null).await.ok();
+        let first: Vec<_> = listed["domains"].as_array().unwrap().iter().map(|one| one["is_primary"].clone()).collect();
+        assert_eq!(first, [json!(false), json!(true), json!(false)]);
+        server.call("POST", &path, json!({"domain": "a.example.org"})).await.error(409, "AlreadyExistsError");
+
         // Another organization's key sees nothing of it.
         let other = other_organization(&server).await;
         let request = server.request("GET", &format!("/v1/apps/{second}/domains")).bearer_auth(&other.key);

@@ -21,6 +21,7 @@ mod app_mails;
 mod app_oauth;
 mod app_origins;
 mod app_owned;
+mod app_owner;
 mod app_passkeys;
 mod app_password;
 mod app_providers;

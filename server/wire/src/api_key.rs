@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{APIKeyModel, APIKeyType, DegradedEntry, KeyStatus, Permission, ResourceScope};
+use crate::{APIKeyModel, APIKeyType, DegradedEntry, KeyStatus, Permission, ResourceScope, Value};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -90,6 +90,10 @@ pub struct APIKeyCreateResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal_id: Option<String>,
     pub key: String,
+    /// After a rotation: live apps that have the secret of before in them, which opens nothing any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
+    pub referencing_apps: Vec<Value>,
 }
 
 impl Default for APIKeyCreateResponse {
@@ -120,6 +124,7 @@ impl Default for APIKeyCreateResponse {
             allowed_origins: None,
             principal_id: None,
             key: Default::default(),
+            referencing_apps: Vec::new(),
         }
     }
 }

@@ -42,6 +42,9 @@ pub struct AppListItem {
     pub repo_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo_branch: Option<String>,
+    /// What its visitors search, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_id: Option<String>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub environments: Object,
@@ -79,6 +82,10 @@ pub struct AppResponse {
     pub github_installation_id: Option<i64>,
     #[serde(default)]
     pub versions: Vec<VersionRecord>,
+    /// What its visitors search, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_id: Option<String>,
+    /// By name, each with what it serves; production tells as `previous_version` what a rollback would serve.
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub environments: Object,
     #[serde(default)]

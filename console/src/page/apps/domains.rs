@@ -81,12 +81,25 @@ fn row(one: Record) -> AnyView {
             });
     };
     let verify = waits.then(|| press("Verify", &domain, Box::new(verify)));
+    let is_first = one.flag("is_primary");
+    let at = domain.clone();
+    let make_first = move || {
+        let path = format!("{}/domains", shown.path.get_untracked());
+        let body = json!({"domain": at, "is_primary": true});
+        rows.change.run(session.api().post(&path, &body), move |_| {
+            toasts.say("Links to the app use it from the moment it is proven");
+            rows.reload();
+            shown.load.reload();
+        });
+    };
+    let make_first =
+        (!is_first).then(|| press("Make it the first address", &domain, Box::new(make_first)));
     let token = one.text("verification_token");
     let proof = waits.then(|| record("TXT", format!("_loupe-verify.{domain}"), token));
     let records = view! { <div class="stack">{proof}{record("CNAME", domain.clone(), one.text("cname_target"))}</div> };
-    let first = one.flag("is_primary").then(|| badge("first address"));
+    let first = is_first.then(|| badge("first address"));
     let status = badge(if waits { "pending" } else { "active" });
-    let buttons = view! { {verify}{rows.open("Remove", &domain, &one)} };
+    let buttons = view! { {verify}{make_first}{rows.open("Remove", &domain, &one)} };
     line(vec![
         name(None, domain.clone(), String::new()),
         cell("", view! { {status}" "{first} }.into_any()),

@@ -82,12 +82,15 @@ fn about(api: Api, path: String) -> Answer {
 
 fn facts(one: Record) -> AnyView {
     let url = one.text("url");
+    let warnings = one.strings("warnings").into_iter();
+    let warnings = warnings.map(|words| view! { <p class="notice warn">{words}</p> }.into_any());
     view! {
         <div class="row about">
             {state(&one)}
             {outside(url.clone(), url)}
             <span class="muted">"for "{who(&one)}</span>
         </div>
+        {warnings.collect::<Vec<_>>()}
     }
     .into_any()
 }
@@ -114,10 +117,20 @@ fn change(shown: Shown, open: RwSignal<bool>) -> AnyView {
         save(session.api(), shown.path.get_untracked(), &one, body)
     };
     view! {
-        <Fill open title="Settings".to_owned() label="Save" form schema=FORM start=Callback::new(move |()| shown.load.good().unwrap_or_default().0)
+        <Fill open title="Settings".to_owned() label="Save" form schema=FORM start=Callback::new(move |()| settled(shown.load.good().unwrap_or_default()))
             send=Callback::new(send) done=Callback::new(move |_| shown.load.reload())/>
     }
     .into_any()
+}
+
+/// What the form begins with.
+fn settled(one: Record) -> Value {
+    let namespace = one.opt("namespace_id");
+    let mut body = one.0;
+    if let Some(namespace) = namespace {
+        body["namespace"] = namespace.into();
+    }
+    body
 }
 
 /// What of the form is sent. A page that visitors see already is told to them anew when its words changed.
@@ -125,6 +138,12 @@ fn save(api: Api, path: String, before: &Record, body: Value) -> Answer {
     let on = body.get("is_active").cloned().unwrap_or(json!(true));
     let mut sent = only(Record(body), &["meta", "slug", "namespace"]);
     sent["is_active"] = on;
+    // One that is gone keeps nothing else from being changed.
+    if before.value("namespace_id") == sent.get("namespace")
+        && let Some(sent) = sent.as_object_mut()
+    {
+        sent.remove("namespace");
+    }
     let words = before.value("meta") != sent.get("meta");
     if words && before.int("version").is_some_and(|version| version > 0) {
         sent["publish"] = true.into();

@@ -43,11 +43,19 @@ pub fn people(shown: Shown) -> AnyView {
         let sent = only(Record(body), &["role"]);
         session.api().patch(&format!("{}/{id}/role", path()), &sent)
     };
+    let asks = move || {
+        let one = shown.load.good()?;
+        let signs_in = signs_in(&one);
+        Some(match signs_in {
+            true => view! { <button type="button" class="btn" on:click=move |_| invite.set(true)><Icon name="plus"/>"Invite"</button> }.into_any(),
+            false => view! { <span class="muted">"Nobody signs in to this app, so nobody is invited: that is said under “Sign-in and API”."</span> }.into_any(),
+        })
+    };
     let empty = move || view! { <Empty icon="people" title="Nobody yet" text="Whoever signs in stands here. People whom you invite get a mail."/> };
     view! {
         <div class="row between">
             <h2>"People"</h2>
-            <button type="button" class="btn" on:click=move |_| invite.set(true)><Icon name="plus"/>"Invite"</button>
+            {asks}
         </div>
         {refusal(rows.change)}
         <Listing load label="People" columns=COLUMNS row empty=ViewFn::from(empty) offset=None/>
@@ -59,6 +67,12 @@ pub fn people(shown: Shown) -> AnyView {
             delete=Callback::new(delete)/>
     }
     .into_any()
+}
+
+/// Whether visitors of the app come by name.
+fn signs_in(one: &Record) -> bool {
+    let mode = one.record("auth_config").text("mode");
+    matches!(mode.as_str(), "clerk" | "sso_oidc")
 }
 
 /// People, and after them those who have not come yet.

@@ -118,8 +118,10 @@ fn switches(shown: Shown, rows: Rows) -> AnyView {
     };
     let promote = (staged.is_some() && staged != live)
         .then(|| call("Promote staging", "Promoted", "promote"));
-    let back = live
-        .is_some_and(|live| live > 1)
+    let production = one.record("environments").record("production");
+    let back = production
+        .int("previous_version")
+        .is_some()
         .then(|| call("Roll back", "Rolled back", "rollback"));
     view! { {promote}{back} }.into_any()
 }
@@ -131,8 +133,15 @@ fn row(one: Record) -> AnyView {
     let title = format!("Version {number_of}");
     let serves = one.record("is_active");
     let live = serves.flag("production");
+    let app = shown.load.good().unwrap_or_default();
     let places = ["production", "staging"].into_iter();
-    let places = places.filter(|place| serves.flag(place)).map(badge);
+    let places = places.filter(|place| serves.flag(place)).map(|place| match place {
+        "staging" => {
+            let url = address(&app, place);
+            view! { <a href=url target="_blank" rel="noopener" aria-label="Open staging">{badge(place)}</a>" " }.into_any()
+        }
+        place => badge(place),
+    });
     let at =
         move |what: &str| format!("{}/versions/{number_of}/{what}", shown.path.get_untracked());
     let restore = (!live).then(|| {
@@ -146,7 +155,7 @@ fn row(one: Record) -> AnyView {
             let _ = window().location().set_href(&made.text("download_url"));
         });
     };
-    let preview = preview(&shown.load.good().unwrap_or_default(), number_of).map(|url| {
+    let preview = preview(&app, number_of).map(|url| {
         view! { <a class="btn small" href=url target="_blank" rel="noopener" aria-label=format!("Preview {title}")>"Preview"</a>" " }
     });
     let buttons = view! { {compared.button(number_of, &title)}{preview}{restore}{press("Download", &title, Box::new(take))} };
@@ -157,6 +166,14 @@ fn row(one: Record) -> AnyView {
         cell("nowrap", when(one.opt("deployed_at"))),
         cell("actions many", buttons.into_any()),
     ])
+}
+
+/// Where what an environment serves is to be seen.
+fn address(app: &Record, environment: &str) -> String {
+    match environment {
+        "staging" => app.record("environments").record(environment).text("url"),
+        _ => app.text("url"),
+    }
 }
 
 /// Where a version is to be seen by itself: beside the one that is served.
@@ -184,8 +201,8 @@ fn progress(shown: Shown, deploy: Query) -> AnyView {
         }
     });
     let wait = || badge("building");
-    let url = move || shown.load.good().unwrap_or_default().text("url");
-    view! { <div aria-live="polite">{loaded(log, ViewFn::from(wait), move |text| ended(&text, url()))}</div> }
+    let app = move || shown.load.good().unwrap_or_default();
+    view! { <div aria-live="polite">{loaded(log, ViewFn::from(wait), move |text| ended(&text, &app()))}</div> }
         .into_any()
 }
 
@@ -198,7 +215,7 @@ fn events(text: &Record) -> Vec<Record> {
         .collect()
 }
 
-fn ended(text: &Record, url: String) -> AnyView {
+fn ended(text: &Record, app: &Record) -> AnyView {
     let mut events = events(text);
     let end = match events
         .last()
@@ -209,8 +226,15 @@ fn ended(text: &Record, url: String) -> AnyView {
     };
     let lines: Vec<String> = events.iter().map(|one| one.text("message")).collect();
     let lines = lines.join("\n");
-    let open = (end.text("status") == "complete").then(|| {
-        view! { <div><a class="btn primary" href=url target="_blank" rel="noopener">"Open the app"</a></div> }
+    let environment = end.text("environment");
+    let label = match environment.as_str() {
+        "staging" => "Open staging",
+        _ => "Open the app",
+    };
+    // The first deploy to an environment is known before its address is.
+    let url = address(app, &environment);
+    let open = (end.text("status") == "complete" && !url.is_empty()).then(|| {
+        view! { <div><a class="btn primary" href=url target="_blank" rel="noopener">{label}</a></div> }
     });
     let problem = end
         .opt("error")

@@ -11,6 +11,7 @@ mod passkeys;
 mod password;
 mod provider;
 pub(super) mod requests;
+pub(super) mod scripts;
 mod session;
 mod sessions;
 pub mod store;
@@ -27,7 +28,7 @@ use axum::{
 };
 use loupe_hosted::{
     app::files,
-    auth::{FORM, PASSKEYS, Page, SDK, render},
+    auth::{Page, render},
 };
 use sha2::{Digest, Sha256};
 
@@ -96,9 +97,9 @@ pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Resp
     let path = parts.uri.path().strip_prefix("/_auth").unwrap_or_default();
     let get = matches!(parts.method, Method::GET | Method::HEAD);
     match path {
-        "/sdk.js" if get => return script(&parts.headers, SDK),
-        "/form.js" if get => return form_script(&parts.headers),
-        "/passkeys.js" if get => return script(&parts.headers, PASSKEYS),
+        "/sdk.js" if get => return scripts::SDK.answer(&parts.headers),
+        "/form.js" if get => return scripts::FORM.answer(&parts.headers),
+        "/passkeys.js" if get => return scripts::PASSKEYS.answer(&parts.headers),
         _ => {}
     }
     if !apps::has_sign_in(site.hosted.auth_config.as_ref()) {
@@ -258,34 +259,6 @@ pub fn same_origin(headers: &HeaderMap, uri: &Uri) -> Result<()> {
         "origin_not_allowed",
         "this comes from a page of another origin",
     ))
-}
-
-/// The script of the forms.
-pub(super) fn form_script(headers: &HeaderMap) -> Response {
-    script(headers, FORM)
-}
-
-fn script(headers: &HeaderMap, text: &'static str) -> Response {
-    let tag = format!(
-        "\"{}\"",
-        hex::encode(&Sha256::digest(text.as_bytes())[..12])
-    );
-    let known = headers.get(header::IF_NONE_MATCH);
-    let mut response = if known.is_some_and(|known| known == tag.as_str()) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        text.into_response()
-    };
-    let headers = response.headers_mut();
-    // The word of the interface for it; browsers take both.
-    let kind = HeaderValue::from_static("application/javascript; charset=utf-8");
-    headers.insert(header::CONTENT_TYPE, kind);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        headers.insert(header::ETAG, tag);
-    }
-    files::common(headers);
-    response
 }
 
 fn missing(site: &Site) -> Response {

@@ -72,6 +72,11 @@ impl Service {
 }
 
 impl Ways {
+    /// Nobody comes in.
+    pub const fn is_none(&self) -> bool {
+        !self.by_mail && self.others.is_empty()
+    }
+
     /// The buttons of a page.
     pub fn providers(&self) -> Vec<Provider> {
         let button = |(service, label): &(Service, String)| Provider {

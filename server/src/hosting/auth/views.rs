@@ -63,6 +63,9 @@ fn link_back(page: &str, return_to: &str) -> String {
     format!("/_auth/{page}?{query}")
 }
 
+/// What is said where no way in that the owner allows is set up.
+const NO_WAY: &str = "Nobody can sign in at the moment.";
+
 pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
     let ways = provider::ways(asked.app, asked.site.hosted.auth_config.as_ref());
     let by_mail = ways.by_mail;
@@ -75,8 +78,14 @@ pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
         },
         ..email(asked.text("email"))
     };
+    let is_closed = ways.is_none() && !has_passkeys;
     let page = Page {
         title: "Sign in".into(),
+        text: if is_closed {
+            NO_WAY.into()
+        } else {
+            String::new()
+        },
         error,
         providers: ways.providers(),
         action: by_mail.then_some("/_auth/sign-in"),
@@ -194,6 +203,11 @@ pub(super) fn sign_up(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
     };
     let page = Page {
         title: "Make an account".into(),
+        text: if ways.is_none() {
+            NO_WAY.into()
+        } else {
+            String::new()
+        },
         error,
         providers: ways.providers(),
         action: ways.by_mail.then_some("/_auth/sign-up"),

@@ -2,7 +2,7 @@
 
 use loupe_wire::{
     APIKeyModel, APIKeyType, APIKeyUpdateRequest, AuditAction, KeyStatus, NamespaceOperation,
-    ResourceType, UserModel,
+    ResourceType, UserModel, Value,
 };
 use serde_json::json;
 
@@ -137,14 +137,15 @@ fn changed(mut key: APIKeyModel, request: APIKeyUpdateRequest) -> APIKeyModel {
     key
 }
 
-/// A new secret for the same key; the old one is refused by the very next request.
+/// A new secret for the same key; the old one is refused by the very next request. Answers which live apps have that in them.
 pub async fn rotate(
     app: &App,
     caller: &Caller,
     email: &str,
     name: &str,
-) -> Result<(APIKeyModel, String)> {
+) -> Result<(APIKeyModel, String, Vec<Value>)> {
     let now = app.clock().micros();
+    let embedding = apps::Embedding::read(app, &caller.org_id).await?;
     let (caller, email, name) = (caller.clone(), email.to_owned(), name.to_owned());
     let (model, secret, old) = app
         .db()
@@ -175,8 +176,9 @@ pub async fn rotate(
             })
         })
         .await?;
+    let referencing = embedding.of(&old);
     forget(app, &[old]);
-    Ok((model, secret))
+    Ok((model, secret, referencing))
 }
 
 /// Revokes a key for good. Without `force` one that was used within the last 7 days is kept.
@@ -276,6 +278,32 @@ async fn end_all(
         }
     }
     Ok(hashes)
+}
+
+/// Refuses while live apps have a key of the user in them.
+pub async fn check_unembedded_of_user(
+    tx: &mut Tx,
+    caller: &Caller,
+    user_id: &str,
+    embedding: &apps::Embedding,
+) -> Result<()> {
+    let keys = store::list_in(tx, &caller.org_id, user_id).await?;
+    let live = keys
+        .iter()
+        .filter(|key| key.model.status == KeyStatus::Active);
+    let mut referencing: Vec<Value> = Vec::new();
+    for found in live.flat_map(|key| embedding.of(&key.hash)) {
+        if !referencing.contains(&found) {
+            referencing.push(found);
+        }
+    }
+    if referencing.is_empty() {
+        return Ok(());
+    }
+    let message = "live apps have keys of this user in them: remove the user with force=true";
+    Err(ApiError::conflict("key_in_use", message)
+        .with("referencing_apps", referencing)
+        .with("retryable", false))
 }
 
 /// Ends every key of a user who is suspended or removed; answers what the caches must forget after the commit.

@@ -17,7 +17,9 @@ use loupe_wire::{
     Permission, ResourceType, UserModel,
 };
 
-pub use lifecycle::{revoke, revoke_all_of_retriever, revoke_all_of_user, rotate, update};
+pub use lifecycle::{
+    check_unembedded_of_user, revoke, revoke_all_of_retriever, revoke_all_of_user, rotate, update,
+};
 pub use retriever::{create_for_retriever, list_for_retriever, revoke_for_retriever};
 pub use routes::router;
 

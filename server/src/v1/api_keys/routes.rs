@@ -122,14 +122,18 @@ async fn revoke_api_key(
     Ok(done("the key was revoked"))
 }
 
-/// Gives a key a new secret. The old one is refused from the next request on; id and settings stay.
+/// Gives a key a new secret. The old one is refused from the next request on; id and settings stay. Live apps that have the old
+/// one in them are told.
 #[utoipa::path(post, path = "/v1/organizations/users/{user_email}/api-keys/{key_name}/rotate", tag = "api_keys", responses((status = 200, body = APIKeyCreateResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn rotate_api_key(
     State(app): State<App>,
     org: Org<Admin>,
     Path((email, name)): Path<(String, String)>,
 ) -> Result<Json<APIKeyCreateResponse>> {
-    shown_once(super::rotate(&app, &org.caller, &email, &name).await?)
+    let (key, secret, referencing) = super::rotate(&app, &org.caller, &email, &name).await?;
+    let Json(mut told) = shown_once((key, secret))?;
+    told.referencing_apps = referencing;
+    Ok(Json(told))
 }
 
 /// Keys that execute this retriever and can do nothing else.

@@ -304,7 +304,7 @@ pub async fn stream(
                 told = told.max(deploy.log.len());
                 let over = matches!(status.as_str(), "complete" | "failed");
                 if over {
-                    let end = json!({ "status": status, "error": deploy.error, "version": deploy.version });
+                    let end = json!({ "status": status, "error": deploy.error, "version": deploy.version, "environment": deploy.environment });
                     events.push(event("end", &end));
                 }
                 if !events.is_empty() {

@@ -10,6 +10,7 @@ use crate::{
     app::App,
     auth::{Caller, Delete, Org, Read, Write},
     body::Body,
+    db::Tx,
     error::{ApiError, Result, Violation},
     hosting, id,
     json::Json,
@@ -157,7 +158,8 @@ pub async fn list(app: &App, caller: &Caller, app_id: &str) -> Result<ListDomain
     })
 }
 
-/// Notes a domain. It serves nothing before it is proven.
+/// Notes a domain. It serves nothing before it is proven. One that the app has already becomes its first one where that is
+/// asked for.
 pub async fn add(
     app: &App,
     caller: &Caller,
@@ -176,28 +178,41 @@ pub async fn add(
         verified_at: 0,
         seen_at: 0,
     };
-    let (org_id, kept) = (caller.org_id.clone(), domain.clone());
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let known = store::domains_in(tx, &org_id, &kept.app_id).await?;
-                if known.iter().any(|one| one.domain == kept.domain) {
-                    let message = format!("the app has the domain '{}' already", kept.domain);
-                    return Err(ApiError::already_exists("domain_taken", message));
-                }
-                if known.len() >= MOST {
-                    let message = format!("an app has at most {MOST} domains: remove one first");
-                    return Err(ApiError::conflict("", message).with("limit", MOST));
-                }
-                if kept.is_primary {
-                    store::clear_primary(tx, &org_id, &kept.app_id).await?;
-                }
-                store::insert_domain(tx, &org_id, &kept).await
-            })
-        })
+    let org_id = caller.org_id.clone();
+    let kept = app
+        .db()
+        .write(move |tx| Box::pin(async move { keep(tx, &org_id, domain).await }))
         .await?;
     app.hosting.forget();
-    Ok(domain.told(app, &hosted.slug))
+    Ok(kept.told(app, &hosted.slug))
+}
+
+/// The domain as the app has it then.
+async fn keep(tx: &mut Tx, org_id: &str, domain: Domain) -> Result<Domain> {
+    let known = store::domains_in(tx, org_id, &domain.app_id).await?;
+    let count = known.len();
+    let old = known.into_iter().find(|one| one.domain == domain.domain);
+    if old.is_some() && !domain.is_primary {
+        let message = format!("the app has the domain '{}' already", domain.domain);
+        return Err(ApiError::already_exists("domain_taken", message));
+    }
+    if old.is_none() && count >= MOST {
+        let message = format!("an app has at most {MOST} domains: remove one first");
+        return Err(ApiError::conflict("", message).with("limit", MOST));
+    }
+    if domain.is_primary {
+        store::set_primary(tx, org_id, &domain).await?;
+    }
+    match old {
+        Some(old) => Ok(Domain {
+            is_primary: true,
+            ..old
+        }),
+        None => {
+            store::insert_domain(tx, org_id, &domain).await?;
+            Ok(domain)
+        }
+    }
 }
 
 async fn find(app: &App, caller: &Caller, app_id: &str, domain: &str) -> Result<(String, Domain)> {
@@ -270,7 +285,7 @@ async fn list_app_domains(
     list(&app, &org.caller, &app_id).await.map(Json)
 }
 
-/// Notes a domain for an app. It is proven by a TXT record of `_loupe-verify.{domain}` that is the `verification_token`, and
+/// Notes a domain for an app; sent again with `is_primary`, one that it has becomes its first address. It is proven by a TXT record of `_loupe-verify.{domain}` that is the `verification_token`, and
 /// led here by a CNAME record to `cname_target`.
 #[utoipa::path(post, path = "/v1/apps/{app_id}/domains", tag = "apps", request_body = AddDomainRequest, responses((status = 200, body = DomainResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn add_app_domain(

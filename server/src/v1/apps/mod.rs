@@ -11,6 +11,7 @@ mod embedding;
 mod insight;
 pub mod packing;
 mod people;
+mod place;
 pub mod public;
 mod routes;
 pub mod store;
@@ -33,6 +34,7 @@ pub use bearers::{has_bearers, key_name};
 pub use deploys::sweep;
 pub use domains::{begin_recheck, mailed, recheck};
 pub use embedding::Embedding;
+pub use place::named;
 pub use public::keep_interaction;
 pub use routes::router;
 pub use store::APPS;
@@ -135,7 +137,7 @@ impl Hosted {
                 "custom_domains": domains.iter().map(|domain| domain.config(app, &self.slug)).collect::<Vec<_>>(),
                 "auth_config": self.auth_config.clone().map(auth_config::shown), "build_config": self.build_config.clone().map(without_secrets),
                 "monitoring_config": self.monitoring_config.clone().unwrap_or_default(),
-                "environments": self.told_environments(app), "password_protected": self.is_password_protected(),
+                "namespace_id": named(self), "environments": self.told_environments(app), "password_protected": self.is_password_protected(),
                 "created_at": self.created_at, "updated_at": self.updated_at,
             }),
         );
@@ -203,6 +205,7 @@ pub async fn create(
     let auth_config = check::auth(app, caller, auth, None).await?;
     let build = request.build_config.as_ref();
     check::build(build)?;
+    let namespace_id = place::kept(app, &caller.org_id, namespace_id).await?;
     check::authority(app, caller, build, namespace_id.as_deref()).await?;
     let now = app.clock().micros();
     let hosted = Hosted {
@@ -317,10 +320,17 @@ pub async fn get(app: &App, caller: &Caller, app_id: &str) -> Result<AppResponse
     Ok(view)
 }
 
+/// An app with all that is known of it alone.
 async fn told(app: &App, org_id: &str, hosted: &Hosted) -> Result<AppResponse> {
     let domains = store::domains(app.db(), org_id, &hosted.app_id).await?;
     let mut view = hosted.view(app, &domains)?;
     view.warnings = check::warnings(app, hosted);
+    let warning = place::warning(app, org_id, hosted).await?;
+    view.warnings.extend(warning);
+    if let Some(production) = view.environments.get_mut(PRODUCTION) {
+        let previous = versions::previous(app, org_id, hosted).await?;
+        production["previous_version"] = previous.into();
+    }
     Ok(view)
 }
 

@@ -77,7 +77,8 @@ fn has_base(page: &[u8]) -> bool {
         .any(|window| window.eq_ignore_ascii_case(b"<base "))
 }
 
-fn brotli(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The smaller form of a file.
+pub(crate) fn brotli(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut packed = Vec::new();
     // Large files at a middle effort: a deploy is waited for.
     let quality = if bytes.len() > 1 << 20 { 6 } else { 10 };

@@ -168,6 +168,11 @@ pub async fn invite(
         Violation::body(&["email_address"], "value_error", message, sent)
     })?;
     let (place, hosted) = place(app, caller, app_id).await?;
+    if !super::has_sign_in(hosted.auth_config.as_ref()) {
+        let message =
+            "nobody signs in to this app: let people sign in first, by the mode of auth_config";
+        return Err(ApiError::conflict("no_sign_in", message));
+    }
     let row = store::Invitation {
         invitation_id: id::new("inv_"),
         email: email.clone(),
@@ -286,7 +291,7 @@ async fn set_user_role(
 }
 
 /// Asks somebody to come: a mail goes out, and the role waits for the address.
-#[utoipa::path(post, path = "/v1/apps/{app_id}/users/invite", tag = "apps", request_body = InviteUserRequest, responses((status = 200, body = AppInvitationResponse)))]
+#[utoipa::path(post, path = "/v1/apps/{app_id}/users/invite", tag = "apps", request_body = InviteUserRequest, responses((status = 200, body = AppInvitationResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn invite_user(
     State(app): State<App>,
     org: Org<Admin>,

@@ -28,7 +28,7 @@ crate::sql! {
     const RELEASE_DOMAIN = "UPDATE app_domains SET status = 'pending', verified_at = 0, token = $2 WHERE domain = $1 AND status = 'active'";
     const PROVE_DOMAIN = "UPDATE app_domains SET status = 'active', verified_at = $4, checked_at = $4, seen_at = $4 WHERE org_id = $1 AND app_id = $2 AND domain = $3";
     const INSERT_DOMAIN = "INSERT INTO app_domains (app_id, domain, org_id, status, token, is_primary, created_at, verified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)";
-    const CLEAR_PRIMARY = "UPDATE app_domains SET is_primary = FALSE WHERE org_id = $1 AND app_id = $2";
+    const SET_PRIMARY = "UPDATE app_domains SET is_primary = (domain = $3) WHERE org_id = $1 AND app_id = $2";
     const DELETE_DOMAIN = "DELETE FROM app_domains WHERE org_id = $1 AND app_id = $2 AND domain = $3";
     const DOMAINS = "SELECT app_id, domain, status, token, is_primary, created_at, verified_at, seen_at FROM app_domains WHERE org_id = $1 AND ($2 = '' OR app_id = $2) ORDER BY created_at, domain";
 
@@ -53,6 +53,7 @@ crate::sql! {
     const INSERT_VERSION = "INSERT INTO app_versions (app_id, version, org_id, created_at, data) VALUES ($1, $2, $3, $4, $5)";
     const FIND_VERSION = "SELECT version, data FROM app_versions WHERE org_id = $1 AND app_id = $2 AND version = $3";
     const VERSIONS = "SELECT version, data FROM app_versions WHERE org_id = $1 AND app_id = $2 ORDER BY version DESC LIMIT $3";
+    const VERSION_NUMBERS = "SELECT version FROM app_versions WHERE org_id = $1 AND app_id = $2";
     const DELETE_VERSION = "DELETE FROM app_versions WHERE org_id = $1 AND app_id = $2 AND version = $3";
 
     const DELETE_DEPLOYS = "DELETE FROM app_deploys WHERE org_id = $1 AND app_id = $2";
@@ -210,9 +211,10 @@ pub(super) async fn domains_in(tx: &mut Tx, org_id: &str, app_id: &str) -> Resul
     tx.all(DOMAINS, args![org_id, app_id]).await
 }
 
-/// No domain of the app is its first one from now on.
-pub(super) async fn clear_primary(tx: &mut Tx, org_id: &str, app_id: &str) -> Result<()> {
-    tx.run(CLEAR_PRIMARY, args![org_id, app_id]).await?;
+/// This domain of the app is its first one from now on, and no other.
+pub(super) async fn set_primary(tx: &mut Tx, org_id: &str, domain: &Domain) -> Result<()> {
+    let args = args![org_id, &domain.app_id, &domain.domain];
+    tx.run(SET_PRIMARY, args).await?;
     Ok(())
 }
 
@@ -413,6 +415,12 @@ pub(super) async fn versions(
 ) -> Result<Vec<Version>> {
     let rows: Vec<VersionRow> = db.all(VERSIONS, args![org_id, app_id, most]).await?;
     Ok(rows.into_iter().map(|(_, version)| version.0).collect())
+}
+
+/// The numbers of those that are kept.
+pub(super) async fn version_numbers(db: &Db, org_id: &str, app_id: &str) -> Result<BTreeSet<i64>> {
+    let rows: Vec<(i64,)> = db.all(VERSION_NUMBERS, args![org_id, app_id]).await?;
+    Ok(rows.into_iter().map(|(number,)| number).collect())
 }
 
 pub(super) async fn delete_version(

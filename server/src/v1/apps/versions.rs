@@ -148,6 +148,21 @@ pub async fn get(
     cast(&told)
 }
 
+/// The version that going back would serve; none where there is no way back.
+pub(super) async fn previous(app: &App, org_id: &str, hosted: &Hosted) -> Result<Option<i64>> {
+    let Some(held) = hosted.environments.get(PRODUCTION) else {
+        return Ok(None);
+    };
+    let earlier = held.before.iter().rev().copied();
+    let mut earlier = earlier.filter(|number| *number != held.version).peekable();
+    if earlier.peek().is_none() {
+        return Ok(None);
+    }
+    // Some may be too old, and gone.
+    let kept = store::version_numbers(app.db(), org_id, &hosted.app_id).await?;
+    Ok(earlier.find(|number| kept.contains(number)))
+}
+
 /// Goes back to what production served before.
 pub async fn rollback(app: &App, caller: &Caller, app_id: &str) -> Result<AppResponse> {
     let record = super::find(app, caller, app_id).await?;

@@ -20,7 +20,7 @@ use loupe_wire::{
 pub use cloning::{Clone, Pattern, clone, set_clone_status};
 pub use expiring::sweep;
 pub use routes::router;
-pub use store::{NAMESPACES, only_one};
+pub use store::{NAMESPACES, first_two, only_one};
 
 use super::{
     alerts,

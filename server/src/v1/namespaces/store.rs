@@ -87,12 +87,14 @@ pub(super) async fn count(db: &Db, id: &str, namespace: &mut NamespaceModel) -> 
     Ok(())
 }
 
+/// Ids of the first two namespaces of an organization.
+pub async fn first_two(db: &Db, org_id: &str) -> Result<Vec<String>> {
+    let rows: Vec<(String,)> = db.all(FIRST_TWO, args![org_id]).await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
 /// The organization's namespace, if it has exactly one.
 pub async fn only_one(db: &Db, org_id: &str) -> Result<Option<String>> {
-    let mut rows: Vec<(String,)> = db.all(FIRST_TWO, args![org_id]).await?;
-    Ok(if rows.len() == 1 {
-        rows.pop().map(|(id,)| id)
-    } else {
-        None
-    })
+    let mut ids = first_two(db, org_id).await?;
+    Ok(ids.pop().filter(|_| ids.is_empty()))
 }

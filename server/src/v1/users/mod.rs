@@ -13,7 +13,7 @@ pub use routes::router;
 pub use store::{find, find_by_id, find_by_id_in, find_in, insert, list_ever};
 
 use super::{
-    api_keys,
+    api_keys, apps,
     audit::{self, Change},
     organizations::Clearing,
     templates,
@@ -163,8 +163,10 @@ fn changed(mut user: UserModel, sent: Clearing<UserUpdateRequest>, now: i64) -> 
     user
 }
 
-/// Removes a user and revokes the keys held. What the user made stays.
-pub async fn delete(app: &App, caller: &Caller, email: &str) -> Result<()> {
+/// Removes a user and revokes the keys held. What the user made stays. Without `force` one whose keys live apps have in them is
+/// kept.
+pub async fn delete(app: &App, caller: &Caller, email: &str, force: bool) -> Result<()> {
+    let embedding = apps::Embedding::read(app, &caller.org_id).await?;
     let (caller, email, now) = (caller.clone(), email.to_owned(), app.clock().micros());
     let hashes = app
         .db()
@@ -172,6 +174,10 @@ pub async fn delete(app: &App, caller: &Caller, email: &str) -> Result<()> {
             Box::pin(async move {
                 let user = store::find_in(tx, &caller.org_id, &email).await?;
                 allow(&caller, &user.user_id)?;
+                if !force {
+                    let id = &user.user_id;
+                    api_keys::check_unembedded_of_user(tx, &caller, id, &embedding).await?;
+                }
                 let hashes = api_keys::revoke_all_of_user(tx, &caller, &user.user_id, now).await?;
                 templates::forget_user(tx, &caller.org_id, &user.user_id).await?;
                 store::delete(tx, &user, now).await?;

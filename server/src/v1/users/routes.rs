@@ -12,7 +12,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     json::Json,
-    list,
+    list::{self, Params},
     openapi::routes,
     v1::organizations::Clearing,
 };
@@ -32,6 +32,13 @@ struct UsersQuery {
     limit: Option<i64>,
     role: Option<UserRole>,
     status: Option<UserStatus>,
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct RemoveQuery {
+    /// Removes a user whose keys live apps have in them.
+    force: Option<bool>,
 }
 
 impl<S: Send + Sync> axum::extract::FromRequestParts<S> for UsersQuery {
@@ -104,14 +111,16 @@ async fn update_user(
         .map(Json)
 }
 
-/// Removes a user and revokes the keys held, for good. What the user made stays.
-#[utoipa::path(delete, path = "/v1/organizations/users/{user_email}", tag = "users", responses((status = 200, body = GenericSuccessResponse)))]
+/// Removes a user and revokes the keys held, for good. What the user made stays. Refused while live apps have such a key in them,
+/// with what was found, unless forced.
+#[utoipa::path(delete, path = "/v1/organizations/users/{user_email}", tag = "users", params(RemoveQuery), responses((status = 200, body = GenericSuccessResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn delete_user(
     State(app): State<App>,
     org: Org<Admin>,
     Path(email): Path<String>,
+    Params(query): Params<RemoveQuery>,
 ) -> Result<Json<GenericSuccessResponse>> {
-    super::delete(&app, &org.caller, &email).await?;
+    super::delete(&app, &org.caller, &email, query.force.unwrap_or(false)).await?;
     Ok(Json(GenericSuccessResponse {
         message: "the user was removed".into(),
         success: true,
