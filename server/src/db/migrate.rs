@@ -81,6 +81,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     56 "0056_browsers_of_sessions",
     57 "0057_lean_objects",
     58 "0058_counted_batches",
+    60 "0060_channel_health",
 ];
 
 const SCHEMA: &str =
