@@ -268,6 +268,10 @@ pub async fn update(
         }
         let renewed = config.is_some() || status.is_some();
         if let Some(config) = config {
+            if trigger.schedule_config != config {
+                // What was measured of something else says nothing of this.
+                trigger.baseline_snapshot = None;
+            }
             trigger.schedule_config = config;
             trigger.event_counter = 0;
         }
