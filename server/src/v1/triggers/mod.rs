@@ -137,11 +137,11 @@ async fn check_looked_at<L: Level>(
             condition::check(app, scope, condition, action).await
         }
         Schedule::Event {
-            event_type,
+            event_types,
             collection_id: Some(named),
             ..
         } => {
-            schedule::check_of_collection(event_type, named)?;
+            schedule::check_of_collection(event_types, named)?;
             let found = COLLECTIONS.known(db, namespace_id, named).await?;
             config.insert("collection_id".into(), found.id.as_str().into());
             Ok(())
