@@ -114,6 +114,15 @@ fn body(one: &Record) -> Value {
     body
 }
 
+/// Channels that nothing is sent to any more, by their places, and why.
+fn paused(one: &Record) -> Vec<(usize, String)> {
+    let each = one.record("delivery_health").list("channels").into_iter();
+    each.enumerate()
+        .filter(|(_, channel)| channel.text("status") == "paused")
+        .map(|(place, channel)| (place, channel.text("paused_for")))
+        .collect()
+}
+
 /// How it does, in a word.
 fn state(one: &Record) -> String {
     let health = one.record("delivery_health").text("status");
@@ -135,14 +144,21 @@ fn row(one: Record) -> AnyView {
     if more > 0 {
         events.push(format!("{more} more"));
     }
-    let receivers = one.list("channels").iter().map(receiver).collect();
+    let paused = paused(&one);
+    let named = |(place, channel): (usize, Record)| match paused.iter().any(|(at, _)| *at == place)
+    {
+        true => format!("{} · paused", receiver(&channel)),
+        false => receiver(&channel),
+    };
+    let receivers = one.list("channels").into_iter().enumerate();
+    let receivers = receivers.map(named).collect();
     let health = one.record("delivery_health");
     let under = match (health.opt("last_error"), health.opt("last_success_at")) {
         (Some(error), _) if health.text("status") != "healthy" => error.into_any(),
         (_, Some(at)) => view! { "last delivered "{when(Some(at))} }.into_any(),
         _ => "nothing sent yet".into_any(),
     };
-    let resume = (!one.flag("is_active")).then(|| active(rows, &one));
+    let resume = (!one.flag("is_active") || !paused.is_empty()).then(|| active(rows, &one));
     let chosen = id.clone();
     let open = press("Log", &title, Box::new(move || log.set(&chosen)));
     let path = format!("{}/test", path_of(&id));
@@ -211,18 +227,7 @@ fn deliveries(rows: Rows, all: Load, log: Query) -> AnyView {
         let name = whose.get().map(|one| one.text("webhook_name"));
         format!("Deliveries of {}", name.unwrap_or_else(|| log.value.get()))
     });
-    let paused = move || {
-        let one = whose.get().filter(|one| state(one) == "paused")?;
-        let why = one.record("delivery_health").text("paused_for");
-        Some(view! {
-            <div class="notice warn">
-                <strong>"Paused"</strong>
-                <span>"The receiver could not be reached: "{why}</span>
-                <span>"Nothing is sent until it is set active again, and what happens meanwhile is not kept for it. What failed can be replayed from here afterwards."</span>
-                <div class="row">{active(rows, &one)}</div>
-            </div>
-        })
-    };
+    let paused = move || Some(stopped(rows, &whose.get()?));
     let above = move || {
         view! {
             {paused}
@@ -232,6 +237,30 @@ fn deliveries(rows: Rows, all: Load, log: Query) -> AnyView {
     };
     view! { <Log open=log.is_named() title load columns=SENT row=delivery blank=NOTHING_SENT offset=from above=ViewFn::from(above)/> }
         .into_any()
+}
+
+/// Who is sent nothing any more, why, and how that ends.
+fn stopped(rows: Rows, one: &Record) -> Option<AnyView> {
+    let channels = one.list("channels");
+    let told = paused(one).into_iter().filter_map(|(place, why)| {
+        let receiver = receiver(channels.get(place)?);
+        Some(view! { <span>{receiver}" could not be reached: "{why}</span> })
+    });
+    let told: Vec<_> = told.collect();
+    let others = match state(one).as_str() {
+        "paused" => "",
+        "degraded" => " The other receivers get what happens.",
+        _ => return None,
+    };
+    let view = view! {
+        <div class="notice warn">
+            <strong>"Paused"</strong>
+            {told}
+            <span>"Nothing is sent there until the webhook is set active again, and what happens meanwhile is not kept for it. What failed can be replayed from here afterwards."{others}</span>
+            <div class="row">{active(rows, one)}</div>
+        </div>
+    };
+    Some(view.into_any())
 }
 
 /// Whether an attempt is about to be made.
@@ -326,6 +355,17 @@ mod tests {
             said("email", sent(&mail).0),
             "mail a@shop.example, b@shop.example"
         );
+    }
+
+    #[test]
+    fn a_receiver_that_is_paused_is_told_with_its_reason() {
+        let one = Record(
+            json!({"is_active": true, "delivery_health": {"status": "degraded", "channels": [
+            {"channel": 0, "status": "healthy"}, {"channel": 1, "status": "paused", "paused_for": "410"}]}}),
+        );
+        assert_eq!(state(&one), "degraded");
+        assert_eq!(paused(&one), [(1, "410".to_owned())]);
+        assert_eq!(paused(&Record(json!({"is_active": true}))), []);
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub fn badge(status: &str) -> AnyView {
         | "suspended"
         | "paused"
         | "failing"
+        | "degraded"
         | "high"
         | "partial"
         | "overdue" => "badge warn",

@@ -82,6 +82,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     57 "0057_lean_objects",
     58 "0058_counted_batches",
     59 "0059_failed_looks",
+    60 "0060_channel_health",
 ];
 
 const SCHEMA: &str =

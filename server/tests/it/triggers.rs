@@ -1,5 +1,6 @@
 //! Triggers: by the clock, on events, when a condition holds; once each, and no more after too many failures.
 
+mod adding;
 mod conditional;
 
 use std::time::{Duration, Instant};

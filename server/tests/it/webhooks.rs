@@ -1,5 +1,6 @@
 //! Webhooks: events that reach their receivers, signed, more than once if need be, and never after the receiver is gone.
 
+mod channels;
 mod receiver;
 mod trying;
 

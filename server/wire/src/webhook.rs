@@ -136,8 +136,9 @@ impl Default for WebhookOutput {
 pub struct WebhookDeliveryLog {
     /// Sent as `webhook-id` with every attempt.
     pub delivery_id: String,
-    /// Place among the webhook's channels, from 0.
-    pub channel: i64,
+    /// Place among the webhook's channels, from 0; none once the channel is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<i64>,
     /// The event in the change feed.
     pub seq: i64,
     pub event_type: String,

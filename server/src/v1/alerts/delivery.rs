@@ -224,7 +224,7 @@ async fn receivers(
         if found.is_empty() {
             return Ok(vec![Receiver::Unset(no_webhook(webhook_id))]);
         }
-        let found = found.into_iter().map(Box::new);
+        let found = found.into_iter().map(|(_, channel)| Box::new(channel));
         return Ok(found.map(Receiver::Channel).collect());
     }
     Ok(vec![match Channel::plain(kind, settings.into()) {
@@ -280,8 +280,8 @@ async fn post_to(
 ) -> Result<Outcome> {
     let channels = webhooks::channels_of(app, org_id, webhook_id).await?;
     let mut worst = None;
-    for (number, channel) in channels.iter().enumerate() {
-        let id = format!("{id}_{number}");
+    for (key, channel) in &channels {
+        let id = format!("{id}_{key}");
         let outcome = match taken.contains(&id) {
             true => Outcome::Delivered(StatusCode::OK),
             false => post(app, channel, (id.clone(), body.clone())).await?,

@@ -212,8 +212,8 @@ pub async fn send(app: &App, claim: &Claim) -> Result<()> {
     let body = body.cloned().unwrap_or_default();
     let channels = webhooks::channels_of(app, &claim.org_id, text(claim, "webhook_id")).await?;
     let mut later = None;
-    for (number, channel) in channels.iter().enumerate() {
-        let id = format!("{id}_{number}");
+    for (key, channel) in &channels {
+        let id = format!("{id}_{key}");
         match webhooks::post(app, channel, &id, body.clone()).await? {
             Outcome::Delivered(_) => {}
             Outcome::Failed(_, why) => later = Some(why),

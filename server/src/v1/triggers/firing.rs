@@ -263,7 +263,7 @@ fn brought(trigger: &Trigger, events: &[EventRow]) -> i64 {
     let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config);
     // One that cannot be followed any more waits for nothing: it must not stop the others.
     let Ok(Schedule::Event {
-        event_type,
+        event_types,
         collection_id,
         by_documents,
         ..
@@ -272,7 +272,7 @@ fn brought(trigger: &Trigger, events: &[EventRow]) -> i64 {
         return 0;
     };
     let of_interest = events.iter().filter(|event| {
-        event.event_type == event_type
+        event_types.contains(&event.event_type)
             && event.namespace_id.as_deref() == Some(&trigger.namespace_id)
             && collection_id
                 .as_deref()
@@ -324,14 +324,15 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
     Ok(true)
 }
 
-/// What an event counts: the documents that it tells of, else one.
+/// What an event counts: the documents or objects that it tells of, else one.
 fn weight(event: &EventRow, by_documents: bool) -> i64 {
     let held = event.payload.get("total_documents").and_then(Value::as_i64);
     if let Some(held) = held.filter(|_| by_documents) {
         return held;
     }
-    let documents = event.payload.get("document_ids").and_then(Value::as_array);
-    documents.map_or(1, |ids| i64::try_from(ids.len()).unwrap_or(1))
+    let listed = |name: &str| event.payload.get(name).and_then(Value::as_array);
+    let ids = listed("document_ids").or_else(|| listed("object_ids"));
+    ids.map_or(1, |ids| i64::try_from(ids.len()).unwrap_or(1))
 }
 
 /// How a firing ended.

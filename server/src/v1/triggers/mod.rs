@@ -137,11 +137,11 @@ async fn check_looked_at<L: Level>(
             condition::check(app, scope, condition, action).await
         }
         Schedule::Event {
-            event_type,
+            event_types,
             collection_id: Some(named),
             ..
         } => {
-            schedule::check_of_collection(event_type, named)?;
+            schedule::check_of_collection(event_types, named)?;
             let found = COLLECTIONS.known(db, namespace_id, named).await?;
             config.insert("collection_id".into(), found.id.as_str().into());
             Ok(())
@@ -268,6 +268,10 @@ pub async fn update(
         }
         let renewed = config.is_some() || status.is_some();
         if let Some(config) = config {
+            if trigger.schedule_config != config {
+                // What was measured of something else says nothing of this.
+                trigger.baseline_snapshot = None;
+            }
             trigger.schedule_config = config;
             trigger.event_counter = 0;
         }

@@ -35,7 +35,8 @@ pub enum Schedule {
         at_once: bool,
     },
     Event {
-        event_type: String,
+        /// Any of them counts.
+        event_types: Vec<String>,
         threshold: i64,
         collection_id: Option<String>,
         cooldown: i64,
@@ -159,13 +160,18 @@ pub fn check_members(kind: TriggerType, config: &Object) -> Result<()> {
 ///
 /// # Errors
 /// The 422 list.
-pub fn check_of_collection(event_type: &str, collection_id: &str) -> Result<()> {
-    let mut begins = OF_COLLECTIONS.iter();
-    if begins.any(|begin| event_type.starts_with(begin)) {
-        return Ok(());
+pub fn check_of_collection(event_types: &[String], collection_id: &str) -> Result<()> {
+    let is_of_none = |one: &&String| {
+        let mut begins = OF_COLLECTIONS.iter();
+        !begins.any(|begin| one.starts_with(begin))
+    };
+    match event_types.iter().find(is_of_none) {
+        Some(event_type) => {
+            let msg = format!("{event_type} is of no collection: leave it out");
+            Err(fault("collection_id", msg, collection_id.into()))
+        }
+        None => Ok(()),
     }
-    let msg = format!("{event_type} is of no collection: leave it out");
-    Err(fault("collection_id", msg, collection_id.into()))
 }
 
 impl Schedule {
@@ -192,7 +198,7 @@ impl Schedule {
                 let cooldown = config.cooldown_seconds.unwrap_or(0);
                 bounded("cooldown_seconds", cooldown, 0, LONGEST)?;
                 Ok(Self::Event {
-                    event_type: event_type(&config.event_type)?,
+                    event_types: event_types(&config.event_type)?,
                     threshold,
                     collection_id: config.collection_id,
                     cooldown,
@@ -315,26 +321,26 @@ fn figure(config: &ConditionConfig) -> Result<Option<(Figure, Compare)>> {
     Ok(Some((figure, config.operator.unwrap_or(Compare::Gte))))
 }
 
-/// The feed's word for an event, by its own name or the older ones.
-fn event_type(sent: &str) -> Result<String> {
-    let name = match sent {
-        "documents_added" => "collection.documents.written",
-        "objects_added" => "object.created",
-        other => other,
+/// The feed's words for an event: its own name, or those that an older name stands for, however something was added.
+fn event_types(sent: &str) -> Result<Vec<String>> {
+    let names = match sent {
+        "documents_added" => &["collection.documents.written", "document.created"][..],
+        "objects_added" => &["object.created", "objects.created.batch"],
+        _ => &[sent],
     };
-    if name.starts_with("trigger.") {
+    if sent.starts_with("trigger.") {
         let msg =
             "triggers do not fire on what triggers do: they would fire each other without end";
         return Err(fault("event_type", msg, sent.into()));
     }
-    let known = reading::from_value::<loupe_wire::WebhookEventType>(&Value::from(name));
-    match known {
-        Ok(_) => Ok(name.to_owned()),
-        Err(_) => {
-            let msg = "this is no event of the change feed";
-            Err(fault("event_type", msg, sent.into()))
-        }
+    let is_known = |name: &&str| {
+        reading::from_value::<loupe_wire::WebhookEventType>(&Value::from(*name)).is_ok()
+    };
+    if !names.iter().all(is_known) {
+        let msg = "this is no event of the change feed";
+        return Err(fault("event_type", msg, sent.into()));
     }
+    Ok(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 fn read<T: serde::de::DeserializeOwned>(config: &Object) -> Result<T> {
@@ -389,6 +395,23 @@ mod tests {
         let every = schedule(TriggerType::Cron, json!({"cron": "*/5 * * * *"})).unwrap();
         let next = every.next(micros("2026-01-01T00:05:00Z")).unwrap();
         assert_eq!(next, Some(micros("2026-01-01T00:10:00Z")));
+    }
+
+    #[test]
+    fn an_older_name_stands_for_every_way_of_adding() {
+        for (sent, names) in [
+            (
+                "documents_added",
+                &["collection.documents.written", "document.created"][..],
+            ),
+            (
+                "objects_added",
+                &["object.created", "objects.created.batch"],
+            ),
+            ("object.created", &["object.created"]),
+        ] {
+            assert_eq!(event_types(sent).unwrap(), names);
+        }
     }
 
     #[test]

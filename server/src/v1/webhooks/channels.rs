@@ -7,6 +7,7 @@ use loupe_wire::{
     WebhookConfig, reading,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use url::Url;
 
 use super::signature;
 use crate::{
@@ -25,6 +26,12 @@ const MOST: usize = 10;
 pub struct Kept {
     pub channel: NotificationChannel,
     sealed: String,
+    /// What deliveries know it by, wherever it stands; that of a webhook from before there were keys is its place.
+    #[serde(default)]
+    pub key: Option<i64>,
+    /// Nothing is sent to it until the webhook is set active again: its receiver is gone, or took nothing for too long.
+    #[serde(default)]
+    pub is_paused: bool,
 }
 
 /// A channel in the open.
@@ -168,6 +175,32 @@ impl Channel {
         }
     }
 
+    /// What tells it from the other channels: its kind, and whom it sends to.
+    pub fn address(&self) -> (NotificationChannel, String) {
+        match &self.config {
+            Config::Webhook(config) => (NotificationChannel::Webhook, config.url.clone()),
+            Config::Chat(config) => (NotificationChannel::Slack, config.webhook_url.clone()),
+            Config::Email(config) => (NotificationChannel::Email, config.to_addresses.join(", ")),
+        }
+    }
+
+    /// Whom it sends to, in words for everybody: the address of a chat, and what an address carries beside its path, are
+    /// secrets.
+    pub fn receiver(&self) -> String {
+        let (kind, address) = self.address();
+        let Ok(mut url) = Url::parse(&address) else {
+            return address;
+        };
+        if kind == NotificationChannel::Slack {
+            return format!("the chat at {}", url.host_str().unwrap_or_default());
+        }
+        url.set_query(None);
+        // What has no host has neither.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.to_string()
+    }
+
     /// Whether it leads to people's mail.
     pub const fn is_mail(&self) -> bool {
         matches!(self.config, Config::Email(_))
@@ -191,15 +224,13 @@ impl Channel {
         })
     }
 
-    pub fn seal(&self, app: &App, org_id: &str, webhook_id: &str) -> Result<Kept> {
+    pub fn seal(&self, app: &App, (org_id, webhook_id): (&str, &str), key: i64) -> Result<Kept> {
         let text = serde_json::to_string(self).map_err(ApiError::internal)?;
         Ok(Kept {
-            channel: match self.config {
-                Config::Webhook(_) => NotificationChannel::Webhook,
-                Config::Chat(_) => NotificationChannel::Slack,
-                Config::Email(_) => NotificationChannel::Email,
-            },
+            channel: self.address().0,
             sealed: app.vault().seal(&[org_id, webhook_id], &text)?,
+            key: Some(key),
+            is_paused: false,
         })
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Seconds before each further attempt; after the last one the webhook is paused if it delivered nothing else meanwhile.
+/// Seconds before each further attempt; after the last one the channel is paused if it took nothing else meanwhile.
 const PAUSES: [i64; 7] = [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
 
 /// How often the feed and the deliveries are looked at.
@@ -125,11 +125,12 @@ fn new_deliveries(webhooks: &[Record<Webhook>], events: &[EventRow]) -> Vec<New>
             .iter()
             .filter(|webhook| webhook.wants(&event.event_type, &event.payload))
         {
-            for channel in 0..webhook.channels.len() {
+            let channels = webhook.keys().zip(&webhook.channels);
+            for (channel, _) in channels.filter(|(_, kept)| !kept.is_paused) {
                 new.push(New {
                     delivery_id: format!("msg_{}_{}_{channel}", &webhook.id[3..], event.seq),
                     webhook_id: webhook.id.clone(),
-                    channel: i64::try_from(channel).unwrap_or(0),
+                    channel,
                     seq: event.seq,
                     event_type: event.event_type.clone(),
                 });
@@ -208,9 +209,9 @@ async fn attempt(app: &App, delivery: Delivery) -> Result<()> {
         Ok(Err(error)) => Outcome::Failed(0, error.message()),
         Err(_) => Outcome::Failed(0, "it took too long".into()),
     };
-    let now = app.clock().micros();
+    let (of, now) = (app.clone(), app.clock().micros());
     app.db()
-        .write(move |tx| Box::pin(async move { end(tx, &delivery, outcome, now).await }))
+        .write(move |tx| Box::pin(async move { end(&of, tx, &delivery, outcome, now).await }))
         .await
 }
 
@@ -225,16 +226,20 @@ async fn send(app: &App, delivery: &Delivery) -> Result<Outcome> {
     let webhook = WEBHOOKS
         .find(app.db(), org_id, &delivery.webhook_id)
         .await?;
+    let unset = |why: &str| Ok(Outcome::Unset(why.into()));
+    let place = webhook.place_of(delivery.channel);
+    let Some(kept) = place.and_then(|place| webhook.channels.get(place)) else {
+        return unset("the channel was removed");
+    };
     if !webhook.is_active {
-        let why = "the webhook was not active: send it once more when it is";
-        return Ok(Outcome::Unset(why.into()));
+        return unset("the webhook was not active: send it once more when it is");
+    }
+    if kept.is_paused {
+        return unset("the channel was paused: set the webhook active and send it once more");
     }
     let events = events::list(app.db(), org_id, delivery.seq - 1, "", "", 1).await?;
-    let event = events.into_iter().find(|event| event.seq == delivery.seq);
-    let channel = usize::try_from(delivery.channel).unwrap_or(usize::MAX);
-    let (Some(kept), Some(event)) = (webhook.channels.get(channel), event) else {
-        let why = "the channel was removed, or the event is kept no longer";
-        return Ok(Outcome::Unset(why.into()));
+    let Some(event) = events.into_iter().find(|event| event.seq == delivery.seq) else {
+        return unset("the event is kept no longer");
     };
     let channel = kept.open(app, org_id, &webhook.id)?;
     let body = body(org_id, event);
@@ -262,7 +267,13 @@ fn body(org_id: &str, event: EventRow) -> Object {
 }
 
 /// Writes down how an attempt ended, and what follows from it.
-async fn end(tx: &mut Tx, delivery: &Delivery, outcome: Outcome, now: i64) -> Result<()> {
+async fn end(
+    app: &App,
+    tx: &mut Tx,
+    delivery: &Delivery,
+    outcome: Outcome,
+    now: i64,
+) -> Result<()> {
     let is_unset = matches!(outcome, Outcome::Unset(_));
     let is_gone = matches!(outcome, Outcome::Over(GONE, _));
     let (status, error) = match outcome {
@@ -274,6 +285,11 @@ async fn end(tx: &mut Tx, delivery: &Delivery, outcome: Outcome, now: i64) -> Re
         .ok()
         .and_then(|attempt| PAUSES.get(attempt));
     let again = pause.filter(|_| !is_unset && !is_gone);
+    let webhook = match again {
+        // Held before its deliveries, as by whoever changes or removes it.
+        None if !is_unset => held(tx, delivery).await?,
+        _ => None,
+    };
     let end = End {
         status: if again.is_some() { "pending" } else { "failed" },
         due_at: now + again.map_or(0, |seconds| with_jitter(*seconds)),
@@ -286,14 +302,26 @@ async fn end(tx: &mut Tx, delivery: &Delivery, outcome: Outcome, now: i64) -> Re
         return Ok(());
     }
     store::failed(tx, delivery, &error, now).await?;
-    if again.is_some() {
+    let Some(webhook) = webhook else {
         return Ok(());
-    }
+    };
     // One message that is never taken keeps no other from its receiver.
     if is_gone || !store::has_succeeded(tx, delivery, delivery.created_at - SLACK).await? {
-        stop(tx, delivery, &error, now).await?;
+        stop(app, tx, webhook, delivery, (&error, now)).await?;
     }
     Ok(())
+}
+
+/// The webhook of a delivery, unless it is removed or not active.
+async fn held(tx: &mut Tx, delivery: &Delivery) -> Result<Option<Webhook>> {
+    match WEBHOOKS
+        .hold(tx, &delivery.org_id, &delivery.webhook_id)
+        .await
+    {
+        Ok(found) => Ok(Some(found.data.0).filter(|webhook| webhook.is_active)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn delivered(tx: &mut Tx, delivery: &Delivery, status: StatusCode, now: i64) -> Result<()> {
@@ -316,28 +344,39 @@ fn with_jitter(seconds: i64) -> i64 {
     seconds * 1_000_000 + rand::rng().random_range(-range..=range)
 }
 
-/// Pauses a webhook whose receiver is gone, or took nothing for as long as the schedule lasts, and tells people.
-async fn stop(tx: &mut Tx, delivery: &Delivery, why: &str, now: i64) -> Result<()> {
+/// Pauses a channel whose receiver is gone, or took nothing for as long as the schedule lasts, and tells people; with the last
+/// channel that was left the webhook.
+async fn stop(
+    app: &App,
+    tx: &mut Tx,
+    mut webhook: Webhook,
+    delivery: &Delivery,
+    (why, now): (&str, i64),
+) -> Result<()> {
     let (org_id, id) = (&delivery.org_id, &delivery.webhook_id);
-    let mut webhook = match WEBHOOKS.find_in(tx, org_id, id).await {
-        Ok(found) if found.is_active => found.data.0,
-        // Removed or paused already.
-        Ok(_) => return Ok(()),
-        Err(error) if error.is_not_found() => return Ok(()),
-        Err(error) => return Err(error),
+    let place = webhook.place_of(delivery.channel);
+    let Some(kept) = place.and_then(|place| webhook.channels.get_mut(place)) else {
+        return Ok(());
     };
-    webhook.is_active = false;
-    let name = webhook.webhook_name.clone();
-    WEBHOOKS
-        .update(tx, org_id, id, &name, now, &webhook)
-        .await?;
-    store::pause(tx, org_id, id, why).await?;
+    if kept.is_paused {
+        return Ok(());
+    }
+    kept.is_paused = true;
+    let receiver = kept.open(app, org_id, id)?.receiver();
+    webhook.is_active = webhook.channels.iter().any(|kept| !kept.is_paused);
+    let name = webhook.webhook_name.as_str();
+    WEBHOOKS.update(tx, org_id, id, name, now, &webhook).await?;
+    store::pause(tx, delivery, why).await?;
+    let (what, others) = match webhook.is_active {
+        true => ("A channel of webhook", " Its other channels go on."),
+        false => ("Webhook", ""),
+    };
     let notice = Notice {
         kind: NotificationType::SystemAlert,
         priority: NotificationPriority::High,
-        title: format!("Webhook {name} was paused"),
+        title: format!("{what} {name} was paused"),
         content: format!(
-            "Its receiver could not be reached: {why}. Set it active again when the receiver is back; what failed can be sent once more from its log."
+            "{receiver} could not be reached: {why}.{others} Set the webhook active again when the receiver is back; what failed can be sent once more from its log."
         ),
         about: json!({ "webhook_id": id }),
     };

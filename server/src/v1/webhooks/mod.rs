@@ -3,7 +3,9 @@
 
 mod channels;
 mod courier;
+mod health;
 mod message;
+mod replacing;
 mod routes;
 mod signature;
 mod store;
@@ -13,9 +15,9 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use loupe_wire::{
-    AuditAction, ChannelTestResponse, ListWebhooksRequest, NamespaceOperation, NotificationChannel,
-    Object, ResourceType, WebhookChannel, WebhookDeliveryLog, WebhookDeliveryLogResponse,
-    WebhookEventType, WebhookInput, WebhookOutput,
+    AuditAction, ChannelTestResponse, ListWebhooksRequest, NamespaceOperation, Object,
+    ResourceType, WebhookDeliveryLog, WebhookDeliveryLogResponse, WebhookEventType, WebhookInput,
+    WebhookOutput,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,6 +25,7 @@ use serde_json::{Value, json};
 pub use channels::Channel;
 pub use courier::{dispatch, start, sweep};
 pub use message::{Outcome, post};
+pub use replacing::replace;
 pub use routes::router;
 
 use self::{
@@ -57,6 +60,9 @@ pub struct Webhook {
     event_types: Vec<WebhookEventType>,
     resource_types: Vec<String>,
     channels: Vec<Kept>,
+    /// Keys that its channels were given so far: none is given twice.
+    #[serde(default)]
+    keys_given: i64,
     is_active: bool,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
@@ -77,14 +83,32 @@ impl Webhook {
             && (self.resource_types.is_empty() || self.resource_types.iter().any(is_of))
     }
 
+    /// What deliveries know its channels by, in the order of these.
+    fn keys(&self) -> impl Iterator<Item = i64> {
+        let numbered = (0..).zip(&self.channels);
+        numbered.map(|(place, kept)| kept.key.unwrap_or(place))
+    }
+
+    /// Where the channel of a key stands; nowhere once it is removed.
+    fn place_of(&self, key: i64) -> Option<usize> {
+        self.keys().position(|one| one == key)
+    }
+
+    /// The key of the next channel that it gets.
+    fn next_key(&self) -> i64 {
+        let held = i64::try_from(self.channels.len()).unwrap_or(0);
+        self.keys_given.max(held)
+    }
+
     /// As the interface has it; signing secrets only where they are `told`.
     fn view(
         self,
         app: &App,
         org_id: &str,
-        health: Option<&store::Health>,
+        health: &[store::Health],
         told: bool,
     ) -> Result<WebhookOutput> {
+        let delivery_health = health::told(&self, health);
         let open = |kept: &Kept| kept.open(app, org_id, &self.webhook_id)?.view(told);
         Ok(WebhookOutput {
             channels: self.channels.iter().map(open).collect::<Result<_>>()?,
@@ -93,7 +117,7 @@ impl Webhook {
             event_types: self.event_types,
             resource_types: self.resource_types,
             is_active: self.is_active,
-            delivery_health: health.map(store::told).unwrap_or_default(),
+            delivery_health,
             created_at: Some(self.created_at),
             updated_at: Some(self.updated_at),
         })
@@ -138,9 +162,12 @@ pub async fn create(app: &App, caller: &Caller, request: WebhookInput) -> Result
     let webhook_id = format!("wh_{}", hex::encode(rand::random::<[u8; 8]>()));
     allow(caller, &webhook_id)?;
     check_resources(&request)?;
-    let channels = request.channels.into_iter().enumerate();
-    let channels = channels
-        .map(|(number, sent)| Channel::read(app, sent, number)?.seal(app, &org_id, &webhook_id))
+    let channels = request.channels.into_iter().zip(0..);
+    let channels: Vec<Kept> = channels
+        .map(|(sent, key)| {
+            let number = usize::try_from(key).unwrap_or(usize::MAX);
+            Channel::read(app, sent, number)?.seal(app, (&org_id, &webhook_id), key)
+        })
         .collect::<Result<_>>()?;
     let now = app.clock().micros();
     let webhook = Webhook {
@@ -148,6 +175,7 @@ pub async fn create(app: &App, caller: &Caller, request: WebhookInput) -> Result
         webhook_name: request.webhook_name,
         event_types: request.event_types,
         resource_types: request.resource_types,
+        keys_given: i64::try_from(channels.len()).unwrap_or(0),
         channels,
         is_active: request.is_active,
         created_at: clock::time(now),
@@ -157,7 +185,7 @@ pub async fn create(app: &App, caller: &Caller, request: WebhookInput) -> Result
     app.db()
         .write(move |tx| Box::pin(async move { insert(tx, &by, &kept, now).await }))
         .await?;
-    webhook.view(app, &org_id, None, true)
+    webhook.view(app, &org_id, &[], true)
 }
 
 async fn insert(tx: &mut Tx, caller: &Caller, webhook: &Webhook, now: i64) -> Result<()> {
@@ -224,14 +252,13 @@ pub async fn list(
     };
     let kept = records.into_iter().filter(wanted);
     let mut page = Page::from_all(kept.map(|record| record.data.0).collect(), params)?;
-    let health: HashMap<String, store::Health> = store::health(app.db(), &caller.org_id)
-        .await?
-        .into_iter()
-        .map(|health| (health.webhook_id.clone(), health))
-        .collect();
+    let mut health: HashMap<String, Vec<store::Health>> = HashMap::new();
+    for one in store::health(app.db(), &caller.org_id).await? {
+        health.entry(one.webhook_id.clone()).or_default().push(one);
+    }
     let view = |webhook: Webhook| {
-        let health = health.get(&webhook.webhook_id);
-        webhook.view(app, &caller.org_id, health, false)
+        let health = health.remove(&webhook.webhook_id).unwrap_or_default();
+        webhook.view(app, &caller.org_id, &health, false)
     };
     let results = std::mem::take(&mut page.results);
     let views = results.into_iter().map(view).collect::<Result<_>>()?;
@@ -241,10 +268,7 @@ pub async fn list(
 pub async fn get(app: &App, caller: &Caller, identifier: &str) -> Result<WebhookOutput> {
     let record = find(app, caller, identifier, NamespaceOperation::ReadData).await?;
     let health = store::health_of(app.db(), &caller.org_id, &record.id).await?;
-    record
-        .data
-        .0
-        .view(app, &caller.org_id, health.as_ref(), false)
+    record.data.0.view(app, &caller.org_id, &health, false)
 }
 
 async fn find(
@@ -258,19 +282,21 @@ async fn find(
     Ok(record)
 }
 
-/// The channels of a webhook, for messages that are not of the feed; none of one that is removed or paused.
+/// The channels of a webhook that messages go to which are not of the feed, with their keys: none where it is removed or paused.
 ///
 /// # Errors
 /// The database does not answer.
-pub async fn channels_of(app: &App, org_id: &str, webhook_id: &str) -> Result<Vec<Channel>> {
+pub async fn channels_of(app: &App, org_id: &str, webhook_id: &str) -> Result<Vec<(i64, Channel)>> {
     let record = match WEBHOOKS.find(app.db(), org_id, webhook_id).await {
         Ok(record) if record.is_active => record,
         Ok(_) => return Ok(Vec::new()),
         Err(error) if error.is_not_found() => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let open = |kept: &Kept| kept.open(app, org_id, &record.id);
-    record.channels.iter().map(open).collect()
+    let channels = record.keys().zip(&record.channels);
+    let sending = channels.filter(|(_, kept)| !kept.is_paused);
+    let open = |(key, kept): (i64, &Kept)| Ok((key, kept.open(app, org_id, &record.id)?));
+    sending.map(open).collect()
 }
 
 /// The channel of an active webhook that sends to this address.
@@ -288,90 +314,6 @@ pub async fn channel_to(app: &App, org_id: &str, url: &str) -> Result<Option<Cha
         }
     }
     Ok(None)
-}
-
-/// Signing secrets that are told once, each with the number of its channel.
-type Told = Vec<(usize, String)>;
-
-/// The channels that take the place of a webhook's, and the secrets that new receivers were given.
-fn replaced(
-    app: &App,
-    org_id: &str,
-    before: &Record<Webhook>,
-    sent: Vec<WebhookChannel>,
-    now: i64,
-) -> Result<(Vec<Kept>, Told)> {
-    let (mut channels, mut told) = (Vec::new(), Vec::new());
-    for (number, sent) in sent.into_iter().enumerate() {
-        let sends_secret = channels::sends_secret(&sent);
-        let mut channel = Channel::read(app, sent, number)?;
-        let old = before.channels.get(number);
-        if let Some(old) = old {
-            let old = old.open(app, org_id, &before.id)?;
-            channel = channel.replacing(old, sends_secret, now);
-        }
-        let had_one = old.is_some_and(|old| old.channel == NotificationChannel::Webhook);
-        if !sends_secret && !had_one {
-            let made = channel.secrets(now / 1_000_000).pop();
-            told.extend(made.map(|secret| (number, secret)));
-        }
-        channels.push(channel.seal(app, org_id, &before.id)?);
-    }
-    Ok((channels, told))
-}
-
-/// Puts another webhook in its place: under its id, with its log. A signing secret that is not sent stays; one that is
-/// changed signs alone after a day; one that a new receiver was given is answered, this once. A paused webhook that is set
-/// active sends again.
-pub async fn replace(
-    app: &App,
-    caller: &Caller,
-    identifier: &str,
-    request: WebhookInput,
-) -> Result<WebhookOutput> {
-    let before = find(
-        app,
-        caller,
-        identifier,
-        NamespaceOperation::ManagePermissions,
-    )
-    .await?;
-    check_resources(&request)?;
-    let now = app.clock().micros();
-    let (channels, told) = replaced(app, &caller.org_id, &before, request.channels, now)?;
-    let webhook = Webhook {
-        webhook_id: before.id.clone(),
-        webhook_name: request.webhook_name,
-        event_types: request.event_types,
-        resource_types: request.resource_types,
-        channels,
-        is_active: request.is_active,
-        created_at: before.data.0.created_at,
-        updated_at: clock::time(now),
-    };
-    let (kept, by) = (webhook.clone(), caller.clone());
-    let changes = audit::difference(&audited(&before.data.0), &audited(&webhook));
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let (owner, id) = (&by.org_id, &kept.webhook_id);
-                let name = &kept.webhook_name;
-                WEBHOOKS.update(tx, owner, id, name, now, &kept).await?;
-                if kept.is_active {
-                    store::resume(tx, owner, id).await?;
-                }
-                let what = (AuditAction::WebhookUpdated, id.as_str());
-                record(tx, &by, what, changes, now).await
-            })
-        })
-        .await?;
-    let mut answer = get(app, caller, &webhook.webhook_id).await?;
-    for (number, secret) in told {
-        if let Some(channel) = answer.channels.get_mut(number) {
-            channel.configs["signing_secret"] = secret.into();
-        }
-    }
-    Ok(answer)
 }
 
 /// Removes a webhook with its log; what waits is not sent.
@@ -412,7 +354,7 @@ pub async fn deliveries(
     let (org_id, id) = (&caller.org_id, &webhook.id);
     let rows = store::list(app.db(), org_id, id, status, params.limit, params.offset).await?;
     let total = store::count(app.db(), org_id, id, status).await?;
-    let rows = rows.into_iter().map(logged).collect();
+    let rows = rows.into_iter().map(|row| logged(&webhook, row)).collect();
     let page = Page::from_window(rows, params, params.include_total.then_some(total));
     Ok(WebhookDeliveryLogResponse {
         results: page.results,
@@ -436,16 +378,14 @@ pub async fn replay(
     )
     .await?;
     let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
-    let delivery_id = delivery_id.to_owned();
+    let (id, delivery_id) = (webhook.id.clone(), delivery_id.to_owned());
     let again = app
         .db()
         .write(move |tx| {
-            Box::pin(
-                async move { store::replay(tx, &org_id, &webhook.id, &delivery_id, now).await },
-            )
+            Box::pin(async move { store::replay(tx, &org_id, &id, &delivery_id, now).await })
         })
         .await?;
-    Ok(logged(again))
+    Ok(logged(&webhook, again))
 }
 
 /// Sends a test through every channel, also while the webhook is paused: whether its receiver is back is what people want
@@ -471,12 +411,14 @@ pub async fn test(app: &App, caller: &Caller, identifier: &str) -> Result<Channe
     trial::run(app, of, trials).await
 }
 
-fn logged(delivery: store::Delivery) -> WebhookDeliveryLog {
+fn logged(webhook: &Webhook, delivery: store::Delivery) -> WebhookDeliveryLog {
     let at = |micros: i64| (micros > 0).then(|| clock::time(micros));
     let waits = delivery.status == "pending";
     WebhookDeliveryLog {
         delivery_id: delivery.delivery_id,
-        channel: delivery.channel,
+        channel: webhook
+            .place_of(delivery.channel)
+            .and_then(|place| i64::try_from(place).ok()),
         seq: delivery.seq,
         event_type: delivery.event_type,
         status: delivery.status,

@@ -1,5 +1,3 @@
-use loupe_wire::Object;
-
 use crate::{
     args,
     db::{Db, Tx},
@@ -7,22 +5,24 @@ use crate::{
 };
 
 crate::sql! {
-    const HEALTH = "SELECT webhook_id, failures, last_success_at, last_failure_at, last_error, paused_for FROM webhook_health WHERE org_id = $1";
-    const HEALTH_OF = "SELECT webhook_id, failures, last_success_at, last_failure_at, last_error, paused_for FROM webhook_health WHERE org_id = $1 AND webhook_id = $2";
+    const HEALTH = "SELECT webhook_id, channel, failures, last_success_at, last_failure_at, last_error, paused_for FROM webhook_health WHERE org_id = $1";
+    const HEALTH_OF = "SELECT webhook_id, channel, failures, last_success_at, last_failure_at, last_error, paused_for FROM webhook_health WHERE org_id = $1 AND webhook_id = $2";
+    const HEALTH_OF_CHANNEL = "SELECT webhook_id, channel, failures, last_success_at, last_failure_at, last_error, paused_for FROM webhook_health WHERE org_id = $1 AND webhook_id = $2 AND channel = $3";
     // A receiver that does well is written down once a minute, not with every delivery.
-    const SUCCEEDED = "INSERT INTO webhook_health (webhook_id, org_id, failures, last_success_at, last_failure_at, last_error, paused_for) VALUES ($1, $2, 0, $3, 0, '', '') ON CONFLICT (webhook_id) DO UPDATE SET failures = 0, last_success_at = $3 WHERE webhook_health.failures > 0 OR webhook_health.last_success_at < $3 - 60000000";
-    const FAILED = "INSERT INTO webhook_health (webhook_id, org_id, failures, last_success_at, last_failure_at, last_error, paused_for) VALUES ($1, $2, 1, 0, $3, $4, '') ON CONFLICT (webhook_id) DO UPDATE SET failures = webhook_health.failures + 1, last_failure_at = $3, last_error = $4";
-    const PAUSED = "UPDATE webhook_health SET paused_for = $3 WHERE org_id = $1 AND webhook_id = $2";
+    const SUCCEEDED = "INSERT INTO webhook_health (webhook_id, channel, org_id, failures, last_success_at, last_failure_at, last_error, paused_for) VALUES ($1, $4, $2, 0, $3, 0, '', '') ON CONFLICT (webhook_id, channel) DO UPDATE SET failures = 0, last_success_at = $3 WHERE webhook_health.failures > 0 OR webhook_health.last_success_at < $3 - 60000000";
+    const FAILED = "INSERT INTO webhook_health (webhook_id, channel, org_id, failures, last_success_at, last_failure_at, last_error, paused_for) VALUES ($1, $5, $2, 1, 0, $3, $4, '') ON CONFLICT (webhook_id, channel) DO UPDATE SET failures = webhook_health.failures + 1, last_failure_at = $3, last_error = $4";
+    const PAUSED = "UPDATE webhook_health SET paused_for = $4 WHERE org_id = $1 AND webhook_id = $2 AND channel = $3";
     const RESUMED = "UPDATE webhook_health SET paused_for = '', failures = 0 WHERE org_id = $1 AND webhook_id = $2";
+    const FORGET_CHANNEL = "DELETE FROM webhook_health WHERE org_id = $1 AND webhook_id = $2 AND channel = $3";
     const FORGET = "DELETE FROM webhook_health WHERE org_id = $1 AND webhook_id = $2";
 
     const INSERT = "INSERT INTO webhook_deliveries (delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, claimed_until, last_status, last_error, ended_at) VALUES ($1, $2, $3, $4, $5, $6, 'pending', 0, $7, $7, 0, 0, '', 0) ON CONFLICT (delivery_id) DO NOTHING";
     // Work of every organization, as the queue's. What goes where something is under way waits until that has ended, and what is
     // of an organization that has its share under way until some of that has.
     const DUE = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT d.delivery_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) AND d.org_id NOT IN (SELECT org_id FROM webhook_deliveries WHERE claimed_until > 0 AND claimed_until >= $1 GROUP BY org_id HAVING COUNT(*) >= $2) LIMIT 1) found";
-    // Of what is due longest, of organizations with the least under way first, so many for each channel; one for those of a webhook that failed the last time. Organizations take
+    // Of what is due longest, of organizations with the least under way first, so many for each channel; one for those of a channel that failed the last time. Organizations take
     // turns, first those that have the least under way, and within them their channels do.
-    const CLAIM = "UPDATE webhook_deliveries SET claimed_until = $2, attempts = attempts + 1 WHERE delivery_id IN (SELECT delivery_id FROM (SELECT one.delivery_id, one.due_at, one.held + ROW_NUMBER() OVER (PARTITION BY one.org_id ORDER BY one.place, one.due_at, one.delivery_id) AS turn FROM (SELECT near.delivery_id, near.org_id, near.due_at, near.held, COALESCE(h.failures, 0) AS failures, ROW_NUMBER() OVER (PARTITION BY near.webhook_id, near.channel ORDER BY near.due_at, near.delivery_id) AS place FROM (SELECT d.delivery_id, d.org_id, d.webhook_id, d.channel, d.due_at, COALESCE(busy.held, 0) AS held FROM webhook_deliveries d LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM webhook_deliveries WHERE claimed_until > 0 AND claimed_until >= $1 GROUP BY org_id) busy ON busy.org_id = d.org_id WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND COALESCE(busy.held, 0) < $5 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) ORDER BY COALESCE(busy.held, 0), d.due_at, d.delivery_id LIMIT 256) near LEFT JOIN webhook_health h ON h.webhook_id = near.webhook_id) one WHERE one.place <= CASE WHEN one.failures > 0 THEN 1 ELSE CAST($4 AS BIGINT) END) shared WHERE turn <= $5 ORDER BY turn, due_at, delivery_id LIMIT $3) AND status = 'pending' AND claimed_until < $1 RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
+    const CLAIM = "UPDATE webhook_deliveries SET claimed_until = $2, attempts = attempts + 1 WHERE delivery_id IN (SELECT delivery_id FROM (SELECT one.delivery_id, one.due_at, one.held + ROW_NUMBER() OVER (PARTITION BY one.org_id ORDER BY one.place, one.due_at, one.delivery_id) AS turn FROM (SELECT near.delivery_id, near.org_id, near.due_at, near.held, COALESCE(h.failures, 0) AS failures, ROW_NUMBER() OVER (PARTITION BY near.webhook_id, near.channel ORDER BY near.due_at, near.delivery_id) AS place FROM (SELECT d.delivery_id, d.org_id, d.webhook_id, d.channel, d.due_at, COALESCE(busy.held, 0) AS held FROM webhook_deliveries d LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM webhook_deliveries WHERE claimed_until > 0 AND claimed_until >= $1 GROUP BY org_id) busy ON busy.org_id = d.org_id WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND COALESCE(busy.held, 0) < $5 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) ORDER BY COALESCE(busy.held, 0), d.due_at, d.delivery_id LIMIT 256) near LEFT JOIN webhook_health h ON h.webhook_id = near.webhook_id AND h.channel = near.channel) one WHERE one.place <= CASE WHEN one.failures > 0 THEN 1 ELSE CAST($4 AS BIGINT) END) shared WHERE turn <= $5 ORDER BY turn, due_at, delivery_id LIMIT $3) AND status = 'pending' AND claimed_until < $1 RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
     // Nobody knows what came of it: it is sent again, and that was no try.
     const RELEASE = "UPDATE webhook_deliveries SET claimed_until = 0, attempts = attempts - 1 WHERE delivery_id = $1 AND attempts = $2 AND org_id = $3 AND status = 'pending'";
     // Whoever claims later raises the attempts: an answer that comes too late changes nothing.
@@ -36,10 +36,12 @@ crate::sql! {
 }
 
 crate::row! {
-    /// How a receiver does.
+    /// How the receiver of one channel does.
     #[derive(Debug, Clone)]
     pub(super) struct Health {
         pub webhook_id: String,
+        /// The channel's key.
+        pub channel: i64,
         /// Attempts that failed since the last one that did not.
         pub failures: i64,
         pub last_success_at: i64,
@@ -57,6 +59,7 @@ crate::row! {
         pub delivery_id: String,
         pub org_id: String,
         pub webhook_id: String,
+        /// The channel's key, not its place.
         pub channel: i64,
         pub seq: i64,
         pub event_type: String,
@@ -74,34 +77,48 @@ pub(super) async fn health(db: &Db, org_id: &str) -> Result<Vec<Health>> {
     db.all(HEALTH, args![org_id]).await
 }
 
-pub(super) async fn health_of(db: &Db, org_id: &str, webhook_id: &str) -> Result<Option<Health>> {
-    db.one(HEALTH_OF, args![org_id, webhook_id]).await
+pub(super) async fn health_of(db: &Db, org_id: &str, webhook_id: &str) -> Result<Vec<Health>> {
+    db.all(HEALTH_OF, args![org_id, webhook_id]).await
 }
 
 pub(super) async fn succeeded(tx: &mut Tx, delivery: &Delivery, now: i64) -> Result<()> {
-    let args = args![&delivery.webhook_id, &delivery.org_id, now];
+    let args = args![
+        &delivery.webhook_id,
+        &delivery.org_id,
+        now,
+        delivery.channel
+    ];
     tx.run(SUCCEEDED, args).await?;
     Ok(())
 }
 
 pub(super) async fn failed(tx: &mut Tx, delivery: &Delivery, error: &str, now: i64) -> Result<()> {
-    let args = args![&delivery.webhook_id, &delivery.org_id, now, error];
+    let args = args![
+        &delivery.webhook_id,
+        &delivery.org_id,
+        now,
+        error,
+        delivery.channel
+    ];
     tx.run(FAILED, args).await?;
     Ok(())
 }
 
-/// Whether the webhook delivered anything since, as far as it was written down.
+/// Whether the channel delivered anything since, as far as it was written down.
 pub(super) async fn has_succeeded(tx: &mut Tx, delivery: &Delivery, since: i64) -> Result<bool> {
-    let args = args![&delivery.org_id, &delivery.webhook_id];
-    let health: Option<Health> = tx.one(HEALTH_OF, args).await?;
+    let args = args![&delivery.org_id, &delivery.webhook_id, delivery.channel];
+    let health: Option<Health> = tx.one(HEALTH_OF_CHANNEL, args).await?;
     Ok(health.is_some_and(|health| health.last_success_at >= since))
 }
 
-pub(super) async fn pause(tx: &mut Tx, org_id: &str, webhook_id: &str, why: &str) -> Result<()> {
-    tx.run(PAUSED, args![org_id, webhook_id, why]).await?;
+/// Writes down why nothing is sent to the channel of a delivery any more.
+pub(super) async fn pause(tx: &mut Tx, delivery: &Delivery, why: &str) -> Result<()> {
+    let of = (&delivery.org_id, &delivery.webhook_id, delivery.channel);
+    tx.run(PAUSED, args![of.0, of.1, of.2, why]).await?;
     Ok(())
 }
 
+/// Begins anew with every channel of a webhook.
 pub(super) async fn resume(tx: &mut Tx, org_id: &str, webhook_id: &str) -> Result<()> {
     tx.run(RESUMED, args![org_id, webhook_id]).await?;
     Ok(())
@@ -225,9 +242,21 @@ pub(super) async fn replay(
     waiting.ok_or_else(|| ApiError::not_found("delivery", delivery_id))
 }
 
-/// What a webhook leaves behind.
+/// How a channel did that was removed.
+pub(super) async fn forget_channel(
+    tx: &mut Tx,
+    org_id: &str,
+    webhook_id: &str,
+    channel: i64,
+) -> Result<()> {
+    tx.run(FORGET_CHANNEL, args![org_id, webhook_id, channel])
+        .await?;
+    Ok(())
+}
+
+/// What a webhook leaves behind; in the order in which whoever ends a delivery changes it.
 pub(super) async fn forget(tx: &mut Tx, org_id: &str, webhook_id: &str) -> Result<()> {
-    for sql in [FORGET, DROP_DELIVERIES] {
+    for sql in [DROP_DELIVERIES, FORGET] {
         tx.run(sql, args![org_id, webhook_id]).await?;
     }
     Ok(())
@@ -236,29 +265,6 @@ pub(super) async fn forget(tx: &mut Tx, org_id: &str, webhook_id: &str) -> Resul
 /// Removes deliveries of before a moment.
 pub(super) async fn sweep(tx: &mut Tx, before: i64) -> Result<u64> {
     tx.run(SWEEP, args![before]).await
-}
-
-/// The members of the interface's `delivery_health`.
-pub(super) fn told(health: &Health) -> Object {
-    use serde_json::json;
-    let at = |micros: i64| (micros > 0).then(|| crate::clock::time(micros));
-    let status = match health {
-        health if !health.paused_for.is_empty() => "paused",
-        health if health.failures > 0 => "failing",
-        _ => "healthy",
-    };
-    let mut told = Object::new();
-    told.insert("status".into(), json!(status));
-    told.insert("consecutive_failures".into(), json!(health.failures));
-    told.insert("last_success_at".into(), json!(at(health.last_success_at)));
-    told.insert("last_failure_at".into(), json!(at(health.last_failure_at)));
-    if !health.last_error.is_empty() {
-        told.insert("last_error".into(), json!(health.last_error));
-    }
-    if !health.paused_for.is_empty() {
-        told.insert("paused_for".into(), json!(health.paused_for));
-    }
-    told
 }
 
 #[cfg(test)]

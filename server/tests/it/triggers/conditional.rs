@@ -26,6 +26,21 @@ async fn found(server: &Server, namespace: &str, id: &str, value: f64) -> Value 
     }
 }
 
+/// The trigger once its volume is held against so many documents.
+async fn based(server: &Server, namespace: &str, id: &str, documents: i64) -> Value {
+    let start = Instant::now();
+    loop {
+        let path = format!("/v1/triggers/{id}");
+        let trigger = server.call_in(namespace, "GET", &path, Value::Null).await;
+        let trigger = trigger.ok();
+        if trigger["baseline_snapshot"]["documents"] == documents {
+            return trigger;
+        }
+        assert!(start.elapsed() < Duration::from_secs(180), "{trigger:#}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 both! {
     async fn a_collection_that_grows_or_drifts_fires(server) {
         let (namespace, retriever) = retriever(&server, "measured").await;
@@ -92,6 +107,42 @@ both! {
         let strange = search(&retriever, "conditional", condition(json!({"metric": "mood"})));
         server.call_in(&namespace, "POST", "/v1/triggers", strange).await
             .invalid(&["body", "schedule_config", "metric"], "value_error");
+    }
+
+    async fn a_condition_that_is_changed_forgets_what_it_measured(server) {
+        let (namespace, retriever) = retriever(&server, "changed").await;
+        server.call_in(&namespace, "POST", "/v1/collections", json!({
+            "collection_name": "more", "source": {"type": "direct_upsert"},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
+        })).await.ok();
+        for title in ["one", "two"] {
+            write(&server, &namespace, title).await;
+        }
+        for title in ["a", "b", "c", "d", "e"] {
+            server.call_in(&namespace, "POST", "/v1/collections/more/documents", json!({"title": title})).await.ok();
+        }
+        let condition = |kind: &str, metric: &str, threshold: f64, collection: &str| json!({
+            "condition_type": kind, "metric": metric, "threshold": threshold, "collection_id": collection, "check_interval_seconds": 60,
+        });
+        let volume = |collection: &str| condition("volume", "relative", 1.0, collection);
+        let metric = |collection: &str| condition("metric", "document_count", 2.0, collection);
+        let grown = id(&make(&server, &namespace, search(&retriever, "conditional", volume("things"))).await);
+        let held = id(&make(&server, &namespace, search(&retriever, "conditional", metric("things"))).await);
+        let patch = async |id: &str, config: Value| {
+            let path = format!("/v1/triggers/{id}");
+            server.call_in(&namespace, "PATCH", &path, json!({"schedule_config": config})).await.ok()
+        };
+        based(&server, &namespace, &grown, 2).await;
+        executed(&server, &namespace, &held, 1).await;
+        // What is sent as it was changes nothing.
+        assert_eq!(patch(&grown, volume("things")).await["baseline_snapshot"], json!({"documents": 2}));
+        assert_eq!(patch(&held, metric("things")).await["baseline_snapshot"]["held"], true);
+        // Another collection has not grown, but is over the threshold by itself.
+        assert_eq!(patch(&grown, volume("more")).await["baseline_snapshot"], Value::Null);
+        assert_eq!(patch(&held, metric("more")).await["baseline_snapshot"], Value::Null);
+        server.app.clock().advance(61);
+        assert_eq!(based(&server, &namespace, &grown, 5).await["execution_count"], 0);
+        executed(&server, &namespace, &held, 2).await;
     }
 
     async fn a_condition_measures_what_the_key_that_makes_it_may_read(server) {
