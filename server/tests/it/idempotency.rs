@@ -152,7 +152,8 @@ both! {
         let (namespace, _) = retriever(&server, "things").await;
         let rules = json!({"api_allow": [{"methods": ["POST"], "pattern": "/collections/*/documents"}], "env_vars": {"LOUPE_NAMESPACE": namespace}});
         for slug in ["things", "others"] {
-            make(&server, json!({"slug": slug, "meta": {"title": "Things"}, "build_config": rules})).await;
+            let app = make(&server, json!({"slug": slug, "meta": {"title": "Things"}, "build_config": rules})).await;
+            deploy(&server, &app, "production", json!({"index.html": "<h1>Things"})).await;
         }
         let write = async |slug: &str, name: &str, title: &str| {
             let request = at(&server, slug, "POST", "/api/collections/things/documents").header("idempotency-key", name);

@@ -79,7 +79,9 @@ fn masked(answer: &Answer, sent: &[String]) -> String {
                     || name.ends_with("_usd")
                     || name.contains("time")
                     || name.contains("cursor")
-                    || matches!(name.as_str(), "key" | "key_hash" | "key_prefix" | "seq");
+                    || matches!(name.as_str(), "key" | "key_hash" | "key_prefix" | "seq")
+                    // How much the caller asked for so far.
+                    || matches!(name.as_str(), "start" | "end" | "requests" | "by_category");
                 if fresh && !member.is_null() {
                     *member = "fresh".into()
                 } else {

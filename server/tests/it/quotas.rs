@@ -370,6 +370,7 @@ both! {
         for path in ["/v1/inference", "/v1/features/search", "/v1/quickstart/demo", "/v1/collections/none/trigger", "/v1/buckets/none/uploads", "/v1/retrievers/execute",
             "/v1/collections/none/export", "/v1/apps/none/deploy", "/v1/apps/none/deploy/upload-url", "/v1/apps/none/deploy/verify-upload", "/v1/manifest/apply"] {
             server.call_in(&namespace, "POST", path, json!({})).await.error(403, "PlanRequiredError");
+            server.app.clock().advance(1);
         }
         let snapshots = format!("/v1/namespaces/{namespace}/snapshots");
         server.call("POST", &snapshots, json!({})).await.error(403, "PlanRequiredError");
