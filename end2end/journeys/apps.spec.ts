@@ -162,7 +162,7 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await expect(deployed).toContainText("version 1 is live in production");
   // There is nothing to go back to yet.
   await expect(page.getByRole("button", { name: "Roll back Shop window" })).toHaveCount(0);
-  await page.getByLabel("A deploy goes to.selectOption("staging");
+  await page.getByLabel("A deploy goes to").selectOption("staging");
   await page.locator("#files").setInputFiles(bundle("Summer"));
   await expect(deployed).toContainText("version 2 is live in staging");
   const staging = home.replace("shop-window", "shop-window--staging");

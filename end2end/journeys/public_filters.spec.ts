@@ -210,7 +210,7 @@ test("what is wrong with a field is said beside it, as long as it is", async ({ 
   await onPage(page, "picture-book-search", number, async (address) => {
     await page.goto(address);
     const field = page.getByLabel("Number", { exact: true });
-    await field.fill("three");
+    await field.fill("1.5");
     await expect(page.getByRole("alert")).toContainText("Check the search");
     await expect(field).toHaveAttribute("aria-invalid", "true");
     await expect(field).toHaveAccessibleDescription("Enter a whole number.");

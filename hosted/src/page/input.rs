@@ -6,7 +6,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::text::capitalized;
+use super::{query, text::capitalized};
 use crate::Page;
 
 /// Names the page itself uses, and those of a form's own members, which a control of that name would hide from the script; an
@@ -104,6 +104,7 @@ impl Input {
     /// Whether a value is none of those that its schema names.
     fn is_outside(&self) -> bool {
         let named = offered(&self.config.field_schema);
+        let named: Vec<String> = named.iter().map(|value| query::read(value)).collect();
         let mut values = self.values.iter();
         !named.is_empty() && values.any(|value| !named.contains(value))
     }

@@ -51,17 +51,19 @@ pub enum View {
     Frame,
 }
 
+/// A value as it is read of an address.
+pub fn read(value: &str) -> String {
+    let letters = value.trim().chars();
+    // Lines of what has lines.
+    let letters = letters.filter(|c| !c.is_control() || *c == '\n');
+    letters.take(LONGEST_VALUE).collect()
+}
+
 /// What an address gives, by name, as far as anything is read of it.
 fn given(raw: &str) -> IndexMap<String, Vec<String>> {
     let mut given: IndexMap<String, Vec<String>> = IndexMap::new();
     for (name, value) in url::form_urlencoded::parse(raw.as_bytes()).take(200) {
-        let value: String = value
-            .trim()
-            .chars()
-            // Lines of what has lines.
-            .filter(|c| !c.is_control() || *c == '\n')
-            .take(LONGEST_VALUE)
-            .collect();
+        let value = read(&value);
         let values = given.entry(name.into_owned()).or_default();
         // One more than are taken: who gives too many is told.
         if !value.is_empty() && values.len() <= MOST_VALUES && !values.contains(&value) {
