@@ -27,7 +27,7 @@ const QUOTAS: [(&str, &str); 8] = [
     ("retrievers", "Retrievers"),
     ("taxonomies", "Taxonomies"),
     ("clusters", "Clusters"),
-    ("api_keys", "API keys in use"),
+    ("api_keys", "API keys, but the protected one"),
 ];
 
 /// Keys that the chart has room for.
