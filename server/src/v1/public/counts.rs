@@ -85,8 +85,12 @@ impl Open {
         found
     }
 
-    /// What the same search finds of a field without the visitor's choice in it; nothing where that is not to be had.
+    /// What the same search finds of a field without the visitor's choice in it; nothing where that is not to be had, or where to
+    /// ask once more would cost the owner something.
     async fn others(&self, app: &App, wanted: &Wanted, field: &str) -> Option<Facet> {
+        if !retrievers::asks_nobody(&self.retriever) {
+            return None;
+        }
         let all = but(wanted.chosen.as_ref(), field);
         let filters = (!all.is_empty()).then(|| json!({ "AND": all }));
         let ask = Execute {

@@ -70,14 +70,17 @@ const REPEATABLE: [&str; 20] = [
 ];
 
 /// Words in a definition that make answers differ from one moment to the next. Templates write them in any case.
-const PASSING: [&str; 11] = [
+const PASSING: [&str; 6] = [
     "utc_now",
     "time_ago",
     "time_elapsed_ms",
     "budget_remaining",
     "\"random\"",
     "\"learned\"",
-    // What a language model says, and what other retrievers find.
+];
+
+/// Words that make a stage ask a language model or another retriever.
+const ASKING: [&str; 5] = [
     "\"natural_language\"",
     "\"decision_model\"",
     "\"relevance_criteria\"",
@@ -370,11 +373,20 @@ fn key<L: Level>(
 }
 
 pub(super) fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {
+    is_made_here(retriever, &PASSING)
+}
+
+/// Whether its answers are made here alone, of documents, inputs and parameters: asking once more costs its owner nothing.
+pub fn asks_nobody(retriever: &RetrieverModelOutput) -> bool {
+    is_made_here(retriever, &[])
+}
+
+fn is_made_here(retriever: &RetrieverModelOutput, but: &[&str]) -> bool {
     retriever.stages.iter().all(|stage| {
         let id = stage.config.get("stage_id").and_then(Value::as_str);
         let told = serde_json::to_string(&stage.config).unwrap_or_default();
         let told = told.to_lowercase();
         id.is_some_and(|id| REPEATABLE.contains(&id))
-            && !PASSING.iter().any(|word| told.contains(word))
+            && !ASKING.iter().chain(but).any(|word| told.contains(word))
     })
 }

@@ -35,7 +35,7 @@ use loupe_wire::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-pub use answers::{Answered, Answers, Mark, Questions, Source, Unbilled, answer};
+pub use answers::{Answered, Answers, Mark, Questions, Source, Unbilled, answer, asks_nobody};
 pub use around::{Held, Used, spend, used_up};
 pub use execution::{Execute, budget_ms, execute, finder, ground, run_error};
 pub use highlights::of as highlights;
