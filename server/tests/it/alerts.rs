@@ -140,6 +140,14 @@ async fn no_channel_is_taken_that_leads_nowhere(server: &Server, namespace: &str
     }
 }
 
+/// A trigger that evaluates an alert now and every hour.
+fn hourly(alert: &str) -> Value {
+    json!({
+        "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600, "start_immediately": true},
+        "action_type": "alert_evaluation", "action_config": {"alert_id": alert},
+    })
+}
+
 both! {
     async fn what_is_written_makes_alerts_look_and_each_rise_is_told_once(server) {
         let (namespace, retriever) = retriever(&server, "watched").await;
@@ -499,10 +507,7 @@ both! {
         let mut body = watch("clocked", &retriever, &receiver.url);
         body["execution_mode"] = json!("on_demand");
         let alert = id(&make(&server, &namespace, body).await);
-        let trigger = json!({
-            "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600, "start_immediately": true},
-            "action_type": "alert_evaluation", "action_config": {"alert_id": alert},
-        });
+        let trigger = hourly(&alert);
         let made = server.call_in(&namespace, "POST", "/v1/triggers", trigger.clone()).await.ok();
         results(&server, &namespace, &alert, is_delivered).await;
         receiver.wait(1).await;

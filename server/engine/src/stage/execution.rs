@@ -19,14 +19,11 @@ use super::ways::Ways;
 use super::working::{MAX_ROWS, Row, Working};
 use super::{RunError, Searchable, page};
 use crate::filter::{Filter, Resolved};
-use crate::store::{Counts, Reach, StoreError};
+use crate::store::{Reach, StoreError};
 use crate::template::{Context, Rendered, render_operand};
 
 /// Documents of a stage that templates of later ones may read under its alias.
 const MAX_EXPOSED: usize = 50;
-
-/// Values of a field that are counted in what was found, the most frequent ones.
-const MAX_VALUES: usize = 12;
 
 /// How long an execution whose time ran out waits for its turn.
 const TURN: Duration = Duration::from_millis(250);
@@ -394,28 +391,6 @@ impl Execution {
     pub fn note(&mut self, step: &Step, set: &Working) {
         if let Some(ways) = &mut self.ways {
             ways.note(&step.name, set);
-        }
-    }
-
-    /// Counts the values of the fields that the run asks for in what was found, all pages of it. Of documents that no stage has
-    /// read nothing is known.
-    pub fn count(&mut self, set: &Working) {
-        let Working::Rows(rows) = set else {
-            return;
-        };
-        for field in std::mem::take(&mut self.run.counted) {
-            let mut counts = Counts::default();
-            for row in rows {
-                counts.add(&row.value, &field);
-            }
-            let values = counts.most_frequent(MAX_VALUES);
-            let facets = &mut self.report.facets;
-            facets.retain(|facet| facet.get("key").is_none_or(|key| *key != field));
-            let told = [
-                ("key".into(), json!(field)),
-                ("values".into(), json!(values)),
-            ];
-            facets.push(told.into_iter().collect());
         }
     }
 

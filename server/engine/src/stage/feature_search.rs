@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use futures::future::try_join_all;
 use loupe_wire::{
     FeatureSearchConfig, FusionStrategy, Object, OnEmptyBehavior, StageParamsFeatureSearch, Value,
 };
@@ -17,7 +16,7 @@ use super::lists::{self, Job};
 use super::query::{self, Query};
 use super::targets::{Target, targets};
 use super::working::{Row, Working, documents};
-use super::{RunError, decompose};
+use super::{RunError, decompose, facets};
 use crate::embed::EmbedError;
 use crate::filter::{Filter, Operator};
 use crate::store::{Document, Ranking, Reach, SearchQuery, WithVectors};
@@ -66,7 +65,7 @@ pub(crate) async fn search(
     let prepared = prepare(at, &p, &places, own_filters, base.as_ref()).await?;
     let (legs, documents) = answers(at, prepared, &p).await?;
     let mut legs = decompose::gather(&p, legs, &documents);
-    count_facets(at, &p, &places, base.as_ref()).await?;
+    facets::of_all(at, &p, &places, base.as_ref()).await?;
     let lists: Vec<Value> = legs
         .iter()
         .map(|l| json!({"name": l.name, "found": l.hits.len()}))
@@ -452,40 +451,4 @@ async fn answers(
         );
     }
     Ok((legs, documents))
-}
-
-/// Counts over the documents that the filters let through in the collections searched.
-async fn count_facets(
-    at: &mut Execution,
-    p: &StageParamsFeatureSearch,
-    places: &[Vec<Target>],
-    filter: Option<&Filter>,
-) -> Result<(), RunError> {
-    if p.facets.is_empty() {
-        return Ok(());
-    }
-    let mut ids: Vec<String> = places
-        .iter()
-        .flatten()
-        .flat_map(|t| t.collection_ids.clone())
-        .collect();
-    ids.sort();
-    ids.dedup();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let (reach, store) = (at.reach(&ids), at.run.store.clone());
-    let counts = try_join_all(
-        p.facets
-            .iter()
-            .map(|f| store.facet(&reach, filter, &f.key, f.limit.max(1) as usize)),
-    )
-    .await?;
-    for (facet, values) in p.facets.iter().zip(counts) {
-        let mut told = Object::new();
-        told.insert("key".into(), json!(facet.key));
-        told.insert("values".into(), json!(values));
-        at.report.facets.push(told);
-    }
-    Ok(())
 }

@@ -25,6 +25,7 @@ mod document_enrich;
 mod execution;
 mod explain;
 mod exploring;
+mod facets;
 mod feature_search;
 mod feature_table;
 mod foreseen;

@@ -21,7 +21,7 @@ use super::taxonomy::Taxonomy;
 use super::working::{Row, Working};
 use super::{
     Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, RunError,
-    Searchable, Tables, WebSearch, api_call, language, page,
+    Searchable, Tables, WebSearch, api_call, facets, language, page,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -286,7 +286,7 @@ impl Plan {
                 break;
             }
         }
-        at.count(&set);
+        facets::of_found(&mut at, &set);
         let cut = page::cut(&at, set, size, &|| self.fingerprint(&at.run)).await?;
         Ok(at.finish(cut, statistics, timed_out))
     }

@@ -213,18 +213,8 @@ impl Host for PageHost {
         let run = async move {
             let (mut answer, answered) = within(patience + GRACE, open.execute(&app, ask)).await?;
             let facets = open.facets(&app, &answer.facets, wanted).await;
-            let (mut documents, mut written) = (Vec::new(), Vec::new());
-            for (row, shown) in answered
-                .answer
-                .documents
-                .iter()
-                .zip(answer.documents.drain(..))
-            {
-                match open.written(row) {
-                    Some(text) => written.push(text),
-                    None => documents.push(hit(shown)),
-                }
-            }
+            let rows = answered.answer.documents.iter();
+            let (documents, written) = open.parted(rows.zip(answer.documents.drain(..)));
             Ok::<_, HostError>((answer, answered, facets, documents, written))
         };
         let run = AbortOnDropHandle::new(tokio::spawn(front::carry(run)));

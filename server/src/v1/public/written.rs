@@ -1,16 +1,31 @@
 //! What a language model wrote of the documents of a search: rows that are no documents, shown above those that are.
 
-use loupe_hosted::Written;
+use loupe_hosted::{Hit, Written};
 use loupe_wire::{Object, Value};
 
-use super::{Open, retrievers};
+use super::{Open, host::hit, retrievers};
 
 /// Letters of one text; no stage writes as many.
 const LONGEST: usize = 100_000;
 
 impl Open {
+    /// The documents of an answer, and what stages wrote beside them. Each row comes with what visitors are shown of it.
+    pub(super) fn parted<'r>(
+        &self,
+        rows: impl Iterator<Item = (&'r Object, Object)>,
+    ) -> (Vec<Hit>, Vec<Written>) {
+        let (mut documents, mut written) = (Vec::new(), Vec::new());
+        for (row, shown) in rows {
+            match self.written(row) {
+                Some(text) => written.push(text),
+                None => documents.push(hit(shown)),
+            }
+        }
+        (documents, written)
+    }
+
     /// The text of a row that a stage wrote, where visitors are shown its field.
-    pub(super) fn written(&self, row: &Object) -> Option<Written> {
+    fn written(&self, row: &Object) -> Option<Written> {
         if row.get("document_id").is_some_and(Value::is_string) {
             return None;
         }

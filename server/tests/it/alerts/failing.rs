@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{execute, id, is_delivered, make, results, watch, write};
+use super::{execute, hourly, id, is_delivered, make, results, watch, write};
 use crate::{
     both,
     harness::{Server, retriever},
@@ -181,10 +181,7 @@ both! {
         let mut body = watch("clocked", &retriever, &receiver.url);
         body["execution_mode"] = json!("on_demand");
         let alert = id(&make(&server, &namespace, body).await);
-        let trigger = json!({
-            "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600, "start_immediately": true},
-            "action_type": "alert_evaluation", "action_config": {"alert_id": alert},
-        });
+        let trigger = hourly(&alert);
         let made = server.call_in(&namespace, "POST", "/v1/triggers", trigger).await.ok();
         let trigger = made["trigger_id"].as_str().unwrap();
         let fires = async |count: i64| {
