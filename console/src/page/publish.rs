@@ -23,6 +23,7 @@ use self::{
 use crate::{
     api::{Api, Problem},
     load::{Change, Load},
+    page::results,
     part::*,
     record::Record,
     route::param,
@@ -42,6 +43,8 @@ struct Place {
     /// Of the publication.
     path: Signal<String>,
     load: Load,
+    /// The answer to the last change: it says what the page passes over.
+    answer: RwSignal<Option<Record>>,
 }
 
 pub fn publish() -> AnyView {
@@ -51,7 +54,13 @@ pub fn publish() -> AnyView {
     let of = Signal::derive(move || format!("/v1/retrievers/{}", text::escape(&id.get())));
     let load = Load::new(move || found(api.get(), of.get()));
     let path = Signal::derive(move || format!("{}/publish", of.get()));
-    let place = Place { api, path, load };
+    let answer = RwSignal::new(None);
+    let place = Place {
+        api,
+        path,
+        load,
+        answer,
+    };
     let back = move || format!("/console/ns/{}/retrievers/{}", ns.get(), id.get());
     view! {
         <Head title="Public page".to_owned() text="What visitors see and how it looks. Nothing is public before it is published.">
@@ -145,12 +154,13 @@ fn Editor(place: Place, all: Record) -> AnyView {
             }
             false => api.patch(&path, &body),
         };
-        change.run(call, move |_| {
+        change.run(call, move |answer| {
             said.say(if is_new {
                 "Published."
             } else {
                 "The page is changed."
             });
+            place.answer.set(Some(answer));
             place.load.reload();
         });
     };
@@ -161,6 +171,7 @@ fn Editor(place: Place, all: Record) -> AnyView {
                 <form class="stack" on:submit=submit aria-label="The page">
                     {form::form(place, draft, fields, &page, look)}
                     {refusal(change)}
+                    {move || place.answer.get().map(|answer| results::warnings(&answer))}
                     <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>
                         {if is_new { "Publish" } else { "Publish the changes" }}
                     </button></div>

@@ -83,6 +83,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     58 "0058_counted_batches",
     59 "0059_failed_looks",
     60 "0060_channel_health",
+    61 "0061_ended_annotations",
 ];
 
 const SCHEMA: &str =

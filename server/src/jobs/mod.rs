@@ -27,8 +27,8 @@ use crate::{
     error::{ApiError, Result},
     hosting, id,
     v1::{
-        alerts, apps, batches, billing, events, exports, interactions, namespaces, notifications,
-        publishing, removal, retrievers, syncs, triggers, uploads, webhooks,
+        alerts, annotations, apps, batches, billing, events, exports, interactions, namespaces,
+        notifications, publishing, removal, retrievers, syncs, triggers, uploads, webhooks,
     },
 };
 
@@ -371,6 +371,7 @@ async fn round(app: &App, swept: &mut i64) {
     step("old uploads", uploads::sweep(app)).await;
     step("old events", events::sweep(app)).await;
     step("old notifications", notifications::sweep(app)).await;
+    step("deleted annotations", annotations::sweep(app)).await;
     step("old deliveries", webhooks::sweep(app)).await;
     step("old firings", triggers::sweep(app)).await;
     step("old executions of alerts", alerts::sweep(app)).await;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
+    annotations::signal,
     collections::{self, COLLECTIONS, lifecycle},
     documents,
     namespaces::{self, NAMESPACES, push_event},
@@ -226,6 +227,7 @@ impl Pair<'_> {
         quota::check_written(self.app, &self.claim.org_id, target, &ids).await?;
         store.upsert(target, copies).await?;
         store.flush().await?;
+        signal::note_return(self.app, &target.namespace_id, &ids).await?;
         self.tell(ids).await
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     both,
     harness::{Server, other_organization, retriever},
+    snapshots::{restore, take},
     stages::{self, stage},
 };
 
@@ -109,7 +110,19 @@ both! {
         let before = json!({"as_of": "2020-01-01T00:00:00Z"});
         assert_eq!(server.call_in(&namespace, "POST", list, before).await.ok()["total_count"], 0);
 
+        // What was deleted is nowhere but in lists as of an earlier moment, and a while later not there either.
+        let last = server.app.clock().now() + chrono::Duration::seconds(5);
+        server.app.clock().advance(10);
         server.call_in(&namespace, "DELETE", &path, Value::Null).await.ok();
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.error(404, "NotFoundError");
+        let then = async |at: chrono::DateTime<chrono::Utc>| server.call_in(&namespace, "POST", list, json!({"as_of": at})).await.ok();
+        assert_eq!(labels(&then(middle).await), ["relevant"]);
+        let was = then(last).await;
+        assert_eq!((&was["results"][0]["label"], &was["results"][0]["version"], &was["total_count"]), (&json!("irrelevant"), &json!(2), &json!(1)));
+        assert_eq!(then(server.app.clock().now()).await["total_count"], 0);
+        assert_eq!(server.call_in(&namespace, "POST", list, json!({})).await.ok()["total_count"], 0);
+        let stats = server.call_in(&namespace, "GET", "/v1/annotations/stats", Value::Null).await.ok();
+        assert_eq!(stats, json!({"total": 0, "by_label": {}}));
         server.call_in(&namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
         server.call_in(&namespace, "GET", &format!("{path}/versions/1"), Value::Null).await.error(404, "NotFoundError");
         for kind in ["annotation.created", "annotation.updated", "annotation.deleted"] {
@@ -117,6 +130,14 @@ both! {
             assert_eq!(told.len(), 1, "{kind}");
             assert_eq!((&told[0]["payload"]["document_id"], &told[0]["resource_type"]), (&json!(whales), &json!("annotation")));
         }
+        let other = server.call_in(&namespace, "POST", "/v1/annotations", json!({"document_id": whales, "label": "first"})).await.ok();
+        let other = format!("/v1/annotations/{}", other["annotation_id"].as_str().unwrap());
+        server.call_in(&namespace, "PATCH", &other, json!({"label": "second"})).await.ok();
+        server.app.clock().advance(91 * 86_400);
+        loupe_server::v1::annotations::sweep(&server.app).await.unwrap();
+        assert_eq!(then(last).await["total_count"], 0, "kept for 90 days");
+        let kept = server.call_in(&namespace, "GET", &format!("{other}/versions/1"), Value::Null).await.ok();
+        assert_eq!(kept["label"], "first", "what was edited keeps its versions");
     }
 
     async fn annotations_are_a_signal_for_filters_and_stages(server) {
@@ -178,6 +199,19 @@ both! {
         server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
         server.call_in(&namespace, "DELETE", "/v1/collections/things", Value::Null).await.ok();
         mirror_becomes(&server, &namespace, &[]).await;
+    }
+
+    async fn a_document_that_a_restoration_brings_back_has_its_annotations(server) {
+        let (namespace, whales, ships) = documents(&server).await;
+        let body = json!({"create": [{"document_id": whales, "label": "relevant"}, {"document_id": ships, "label": "irrelevant"}]});
+        server.call_in(&namespace, "POST", "/v1/annotations/bulk", body).await.ok();
+        let snapshot = take(&server, &namespace, json!({})).await;
+        server.call_in(&namespace, "DELETE", &format!("/v1/collections/things/documents/{whales}"), Value::Null).await.ok();
+        server.app.clock().advance(11);
+        mirror_becomes(&server, &namespace, &["irrelevant"]).await;
+        restore(&server, &snapshot, json!({"confirm_in_place": true})).await;
+        server.app.clock().advance(11);
+        mirror_becomes(&server, &namespace, &["irrelevant", "relevant"]).await;
     }
 
     async fn the_signal_is_nobodys_to_change_and_of_one_namespace(server) {

@@ -15,7 +15,7 @@ fn path(namespace: &str) -> String {
 }
 
 /// Takes a snapshot, and answers its path once it is complete.
-async fn take(server: &Server, namespace: &str, body: Value) -> String {
+pub async fn take(server: &Server, namespace: &str, body: Value) -> String {
     let made = server.call("POST", &path(namespace), body).await.ok();
     let task = server.task_end(made["task_id"].as_str().unwrap()).await;
     assert_eq!(task["status"], "COMPLETED", "{task:#}");
@@ -23,7 +23,8 @@ async fn take(server: &Server, namespace: &str, body: Value) -> String {
     format!("{}/{id}", path(namespace))
 }
 
-async fn restore(server: &Server, snapshot: &str, body: Value) -> Value {
+/// Restores it, to the end.
+pub async fn restore(server: &Server, snapshot: &str, body: Value) -> Value {
     let started = server
         .call("POST", &format!("{snapshot}/restore"), body)
         .await

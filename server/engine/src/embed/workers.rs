@@ -124,10 +124,24 @@ fn spawn<In: Send + 'static, Out: Send + 'static>(
 }
 
 /// Lets this thread have what others leave: where every core computes vectors, a request would wait for its turn otherwise.
+/// The class of idle threads gives way as soon as another thread wants to run; the lowest priority of the ordinary class only
+/// when its slice is over, which is 4 ms where the clock ticks 250 times a second.
 fn give_way() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, LEAST) {
-        tracing::debug!(%error, "a thread keeps its priority");
+    {
+        use thread_priority::{
+            NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+            set_thread_priority_and_policy, thread_native_id,
+        };
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        if let Err(error) =
+            set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle)
+        {
+            tracing::debug!(%error, "a thread keeps its scheduling class");
+            if let Err(error) = rustix::process::setpriority_process(None, LEAST) {
+                tracing::debug!(%error, "a thread keeps its priority");
+            }
+        }
     }
 }
 

@@ -35,6 +35,9 @@ use crate::{
     id,
 };
 
+/// Lists as of a moment have what was deleted since for so long, as the change feed has its events.
+const KEPT_DAYS: i64 = 90;
+
 /// What the ids of annotations begin with: who may do something to all of these may do it to every one.
 const ANY: &str = "ann_";
 
@@ -343,10 +346,22 @@ impl Edit {
 
     async fn remove(&self, tx: &mut Tx, namespace_id: &str, id: &str) -> Result<()> {
         let (_, last) = store::find_in(tx, namespace_id, id).await?;
-        store::delete(tx, namespace_id, id).await?;
+        store::end(tx, namespace_id, id, self.now).await?;
         let what = ("annotation.deleted", AuditAction::AnnotationDeleted);
         self.tell(tx, what, &last.0, about(&last.0)).await
     }
+}
+
+/// Removes what was deleted long ago.
+///
+/// # Errors
+/// The database fails.
+pub async fn sweep(app: &App) -> Result<()> {
+    let ended = app.clock().micros() - KEPT_DAYS * 86_400_000_000;
+    app.db()
+        .write(move |tx| Box::pin(async move { store::delete(tx, ended).await }))
+        .await?;
+    Ok(())
 }
 
 /// What the audit log says of an annotation that came or went.

@@ -62,7 +62,7 @@ struct AnnotationsQuery {
     limit: Option<i64>,
 }
 
-/// Annotations, newest first; with `as_of`, as they were at that moment.
+/// Annotations, newest first; with `as_of`, as they were at that moment: those that were deleted since are among them for 90 days.
 #[utoipa::path(post, path = "/v1/annotations/list", tag = "annotations", params(AnnotationsQuery), request_body = Option<ListAnnotationsRequest>, responses((status = 200, body = ListAnnotationsResponse)))]
 async fn list_annotations(
     State(app): State<App>,
@@ -124,7 +124,7 @@ async fn update_annotation(
     super::update(&app, &scope, &id, request).await.map(Json)
 }
 
-/// Removes an annotation with all its versions.
+/// Removes an annotation with all its versions; only lists as of an earlier moment have it for another 90 days.
 #[utoipa::path(delete, path = "/v1/annotations/{annotation_id}", tag = "annotations", responses((status = 200, body = GenericDeleteResponse)))]
 async fn delete_annotation(
     State(app): State<App>,

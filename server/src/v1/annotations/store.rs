@@ -12,12 +12,14 @@ pub(super) const NEVER: i64 = i64::MAX;
 crate::sql! {
     const INSERT = "INSERT INTO annotations (annotation_id, version, namespace_id, document_id, collection_id, label, actor_id, retriever_id, created_at, valid_from, valid_to, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     const FIND = "SELECT created_at, data FROM annotations WHERE namespace_id = $1 AND annotation_id = $2 AND valid_to = $3";
-    const VERSION = "SELECT created_at, data FROM annotations WHERE namespace_id = $1 AND annotation_id = $2 AND version = $3";
+    const VERSION = "SELECT created_at, data FROM annotations WHERE namespace_id = $1 AND annotation_id = $2 AND version = $3 AND EXISTS (SELECT 1 FROM annotations latest WHERE latest.annotation_id = $2 AND latest.valid_to = $4)";
     const LIST = "SELECT created_at, data FROM annotations WHERE namespace_id = $1 AND valid_from <= $2 AND valid_to > $2 AND ($3 = '' OR document_id = $3) AND ($4 = '' OR collection_id = $4) AND ($5 = '' OR label = $5) AND ($6 = '' OR actor_id = $6) AND ($7 = '' OR retriever_id = $7) ORDER BY created_at DESC, annotation_id LIMIT $8 OFFSET $9";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1 AND valid_from <= $2 AND valid_to > $2 AND ($3 = '' OR document_id = $3) AND ($4 = '' OR collection_id = $4) AND ($5 = '' OR label = $5) AND ($6 = '' OR actor_id = $6) AND ($7 = '' OR retriever_id = $7)";
     const BY_LABEL = "SELECT label, CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1 AND valid_to = $2 AND ($3 = '' OR document_id = $3) AND ($4 = '' OR collection_id = $4) GROUP BY label ORDER BY label";
     const SUPERSEDE = "UPDATE annotations SET valid_to = $4, data = $5 WHERE namespace_id = $1 AND annotation_id = $2 AND version = $3 AND valid_to > $4";
-    const DELETE = "DELETE FROM annotations WHERE namespace_id = $1 AND annotation_id = $2";
+    // A deletion ends the last version: lists as of an earlier moment still have it.
+    const END = "UPDATE annotations SET valid_to = $4 WHERE namespace_id = $1 AND annotation_id = $2 AND valid_to = $3";
+    const DELETE = "DELETE FROM annotations WHERE valid_to < $1 AND NOT EXISTS (SELECT 1 FROM annotations latest WHERE latest.annotation_id = annotations.annotation_id AND latest.valid_to >= $1)";
 }
 
 /// What a list is narrowed to; empty members match everything.
@@ -90,7 +92,9 @@ pub(super) async fn find_version(
     id: &str,
     version: i64,
 ) -> Result<Option<AnnotationResponse>> {
-    let row: Option<Version> = db.one(VERSION, args![namespace_id, id, version]).await?;
+    let row: Option<Version> = db
+        .one(VERSION, args![namespace_id, id, version, NEVER])
+        .await?;
     Ok(row.map(|(_, data)| data.0))
 }
 
@@ -132,7 +136,13 @@ pub(super) async fn supersede(tx: &mut Tx, version: &AnnotationResponse, now: i6
     Ok(tx.run(SUPERSEDE, args).await? > 0)
 }
 
-/// Every version of it.
-pub(super) async fn delete(tx: &mut Tx, namespace_id: &str, id: &str) -> Result<bool> {
-    Ok(tx.run(DELETE, args![namespace_id, id]).await? > 0)
+/// Ends an annotation: only lists as of an earlier moment have it from now on.
+pub(super) async fn end(tx: &mut Tx, namespace_id: &str, id: &str, now: i64) -> Result<bool> {
+    let args = args![namespace_id, id, NEVER, now];
+    Ok(tx.run(END, args).await? > 0)
+}
+
+/// Every version of those that ended before a moment, of all namespaces; answers how many versions those were.
+pub(super) async fn delete(tx: &mut Tx, ended: i64) -> Result<u64> {
+    tx.run(DELETE, args![ended]).await
 }

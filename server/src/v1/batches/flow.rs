@@ -10,6 +10,7 @@ use super::{
     dropping::{self, LeftOut},
     ending::{end_batch, end_tier},
     fillings::{self, Held, count_held},
+    progress::{self, Ended},
     store::{self, ObjectEnd, Processed, Step},
     supervising,
 };
@@ -109,7 +110,7 @@ pub(super) struct Owner {
 }
 
 /// Inserts the chunks of a tier, over all objects of the batch; answers how many. What does not wait for the tier is passed
-/// over by the chunk that it lies in.
+/// over by the chunk that it lies in. The batch's task tells from now on how far it is.
 pub(super) async fn insert_chunks(
     tx: &mut Tx,
     batch: &BatchModel,
@@ -119,7 +120,9 @@ pub(super) async fn insert_chunks(
     now: i64,
 ) -> Result<i64> {
     let batch_id = batch.batch_id.clone().unwrap_or_default();
-    let total = store::counts(tx, &batch_id).await?.total;
+    let counts = store::counts(tx, &batch_id).await?;
+    progress::show(tx, batch, &counts, now).await?;
+    let total = counts.total;
     let (kind, chunk) = kind(batch, tier, total, chunk);
     let mut inserted = 0;
     for from in (0..total).step_by(chunk) {
@@ -255,20 +258,22 @@ async fn write_end(
                     org_id,
                     namespace_id,
                 };
-                note_end(tx, &mut batch, &owner, end, now).await?;
+                let mut ended = note_end(tx, &mut batch, &owner, end, now).await?;
                 // A chunk without anything to do may come after the last one that had.
                 if batch.status != TaskStatusEnum::Processing {
                     return Ok(false);
                 }
-                stop_arrivals(tx, &batch, now).await?;
-                let (next, current) = (store::next_tier(tx, &batch_id).await?, batch.current_tier);
-                show_progress(tx, &batch, now).await?;
-                if next.is_some() && next == current {
+                ended.objects += stop_arrivals(tx, &batch, now).await?;
+                let tier = batch.current_tier.unwrap_or(0);
+                if store::waits_for(tx, &batch_id, tier).await? {
+                    ended.show(tx, &batch, now).await?;
                     batch.updated_at = Some(clock::time(now));
                     store::update(tx, &batch, now).await?;
                     return Ok(false);
                 }
-                end_tier(tx, &mut batch, current.unwrap_or(0), now).await?;
+                let counts = store::counts(tx, &batch_id).await?;
+                progress::show(tx, &batch, &counts, now).await?;
+                end_tier(tx, &mut batch, tier, now).await?;
                 crate::fail_point!("batch.after_tier_end");
                 go_on(tx, batch, &owner, held, chunk, now).await
             })
@@ -276,14 +281,15 @@ async fn write_end(
         .await
 }
 
-/// Objects that came to a tier which was canceled before go no further.
-async fn stop_arrivals(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
+/// Objects that came to a tier which was canceled before go no further; answers how many those are.
+async fn stop_arrivals(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<i64> {
     let batch_id = batch.batch_id.as_deref().unwrap_or_default();
     let canceled = |tier: &&TierTaskInfo| tier.status == TaskStatusEnum::Canceled;
+    let mut stopped = 0;
     for tier in batch.tier_tasks.iter().filter(canceled) {
-        store::cancel_tier(tx, batch_id, tier.tier_num, now).await?;
+        stopped += store::cancel_tier(tx, batch_id, tier.tier_num, now).await?;
     }
-    Ok(())
+    Ok(i64::try_from(stopped).unwrap_or(0))
 }
 
 /// What comes after a tier: the next one that an object waits for, or the end. True when a tier was started.
@@ -317,14 +323,14 @@ pub(super) async fn go_on(
     }
 }
 
-/// Writes what a chunk gave.
+/// Writes what a chunk gave; answers how much of the batch has ended with it.
 async fn note_end(
     tx: &mut Tx,
     batch: &mut BatchModel,
     owner: &Owner,
     end: ChunkEnd,
     now: i64,
-) -> Result<()> {
+) -> Result<Ended> {
     let batch_id = batch.batch_id.clone().unwrap_or_default();
     let namespace_id = &owner.namespace_id;
     let step = Step {
@@ -340,10 +346,12 @@ async fn note_end(
         documents: 0,
         filled: filled(&end.processed),
     };
+    let mut ended = Ended::default();
     for object in &end.objects {
         let processed = store::end_object(tx, namespace_id, &batch_id, object, step, now).await?;
         worked.objects += i64::from(processed);
         worked.documents += object.documents;
+        ended.note(object, step);
     }
     billing::note(tx, &worked, now).await?;
     for one in &end.processed {
@@ -370,7 +378,7 @@ async fn note_end(
     dropping::note(batch, end.tier, &end.left_out);
     crate::fail_point!("batch.after_event");
     count_sources(batch, end.tier, end.documents);
-    Ok(())
+    Ok(ended)
 }
 
 /// How many objects each collection was filled from. Those that its bucket does not let in any more were not.
@@ -426,22 +434,4 @@ fn count_written(batch: &mut BatchModel, collection_id: &str, documents: usize) 
         let before = job.documents_written.unwrap_or(0);
         job.documents_written = Some(before + i64::try_from(documents).unwrap_or(0));
     }
-}
-
-/// Tells the batch's task how far it is.
-async fn show_progress(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
-    let batch_id = batch.batch_id.as_deref().unwrap_or_default();
-    let counts = store::counts(tx, batch_id).await?;
-    let progress = json!({
-        "processed": counts.total - counts.pending, "total": counts.total, "failed": counts.failed,
-        "documents_written": counts.documents,
-    });
-    let task_id = batch.task_id.as_deref().unwrap_or_default();
-    let left_out = dropping::shown(batch);
-    tasks::store::change(tx, task_id, batch.status, now, |task| {
-        let data = task.additional_data.get_or_insert_default();
-        data.insert("progress".into(), progress);
-        data.extend(left_out);
-    })
-    .await
 }

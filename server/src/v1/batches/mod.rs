@@ -12,6 +12,7 @@ mod heartbeat;
 mod inspecting;
 mod listing;
 mod members;
+mod progress;
 mod routes;
 mod splitting;
 mod stopping;

@@ -8,7 +8,7 @@ pub use objects::{
     back_to_first, bucket_objects, cancel_objects, cancel_tier, chunk_objects, count_failed,
     counts, counts_of, end_object, failed, first_error, first_unknown, forget_collection, known,
     next_tier, object_ids, pending, processed, reset_failed, reset_missing, reset_stopped,
-    reset_unfinished, set_processed, tier_counts,
+    reset_unfinished, set_processed, tier_counts, waits_for,
 };
 
 use crate::{

@@ -32,6 +32,8 @@ crate::sql! {
     const FAILED = "SELECT object_id, collection_id, COALESCE(error, '') AS error, COALESCE(error_type, 'permanent') AS error_type, updated_at, tier, document_id FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($4 < 0 OR tier = $4) AND ($5 = '' OR collection_id = $5) ORDER BY position LIMIT $2 OFFSET $3";
     const COUNT_FAILED = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($2 < 0 OR tier = $2) AND ($3 = '' OR collection_id = $3)";
     const NEXT_TIER = "SELECT CAST(COALESCE(MIN(tier), -1) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'PENDING'";
+    // From the back: chunks begin at the front, and what they leave for later tiers waits there.
+    const WAITS_FOR = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT object_id FROM batch_objects WHERE batch_id = $1 AND status = 'PENDING' AND tier = $2 ORDER BY position DESC LIMIT 1) found";
     const IN_TIER = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND tier >= $2 AND (status <> 'CANCELED' OR tier > $2)";
     const FAILED_IN_TIER = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND tier = $2";
     // The tiers are others than before: whatever waits begins anew.
@@ -339,6 +341,11 @@ pub async fn next_tier(tx: &mut Tx, batch_id: &str) -> Result<Option<i64>> {
     Ok((tier >= 0).then_some(tier))
 }
 
+/// Whether any object waits for this tier. Unlike [`next_tier`] it does not look at all that wait.
+pub async fn waits_for(tx: &mut Tx, batch_id: &str, tier: i64) -> Result<bool> {
+    Ok(tx.number(WAITS_FOR, args![batch_id, tier]).await? > 0)
+}
+
 /// How many objects failed in a tier, and how many came out of it at all.
 pub async fn tier_counts(tx: &mut Tx, batch_id: &str, tier: i64) -> Result<(i64, i64)> {
     let all = tx.number(IN_TIER, args![batch_id, tier]).await?;
@@ -409,7 +416,7 @@ pub async fn cancel_objects(tx: &mut Tx, batch_id: &str, now: i64) -> Result<u64
     tx.run(CANCEL_OBJECTS, args![batch_id, now]).await
 }
 
-/// Cancels what waits for a tier.
+/// Cancels what waits for a tier; answers how many objects that were.
 pub async fn cancel_tier(tx: &mut Tx, batch_id: &str, tier: i64, now: i64) -> Result<u64> {
     tx.run(CANCEL_TIER, args![batch_id, tier, now]).await
 }
