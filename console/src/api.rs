@@ -51,6 +51,11 @@ impl Problem {
             .filter(|rest| self.status == 429 && *rest <= PATIENCE)
     }
 
+    /// Whether the same call may well work a little later.
+    pub fn passes(&self) -> bool {
+        matches!(self.status, 0 | 408 | 429 | 500..)
+    }
+
     fn network(message: String) -> Self {
         let message = format!("the server could not be reached ({message})");
         Self {

@@ -20,8 +20,15 @@ use crate::{
 pub struct Load {
     pub value: RwSignal<Option<Result<Record, Problem>>>,
     pub busy: RwSignal<bool>,
-    again: RwSignal<u32>,
+    /// How often it was asked for again, and whether by itself the last time.
+    again: RwSignal<(u32, bool)>,
+    /// How often in a row that failed for a reason which passes.
+    misses: RwSignal<u32>,
 }
+
+/// Milliseconds until what moves is asked for again, and how often that doubles while the server does not answer.
+const PAUSE: u32 = 1_000;
+const DOUBLED: u32 = 5;
 
 impl Load {
     /// Asks now, and again whenever a signal that `ask` reads changes.
@@ -48,16 +55,18 @@ impl Load {
         let load = Self {
             value: RwSignal::new(None),
             busy: RwSignal::new(true),
-            again: RwSignal::new(0),
+            again: RwSignal::new((0, false)),
+            misses: RwSignal::new(0),
         };
         let latest = Rc::new(Cell::new(0u32));
-        Effect::new(move |_| {
-            load.again.track();
+        Effect::new(move |seen: Option<u32>| {
+            let (times, itself) = load.again.get();
+            let itself = itself && seen != Some(times);
             let answer = ask();
             let ticket = latest.get() + 1;
             latest.set(ticket);
             load.busy.set(answer.is_some());
-            let Some(answer) = answer else { return };
+            let Some(answer) = answer else { return times };
             let latest = latest.clone();
             spawn_local(async move {
                 if millis > 0 {
@@ -69,11 +78,10 @@ impl Load {
                 }
                 let answer = answer.await;
                 if latest.get() == ticket {
-                    // The page may be gone by now.
-                    let _ = load.value.try_set(Some(answer));
-                    let _ = load.busy.try_set(false);
+                    load.take(answer, itself);
                 }
             });
+            times
         });
         load
     }
@@ -83,8 +91,31 @@ impl Load {
         Self::begun(millis, Box::new(ask))
     }
 
+    /// The page may be gone by now. What nobody asked for and nobody got changes nothing that is shown.
+    fn take(self, answer: Result<Record, Problem>, itself: bool) {
+        if itself && answer.as_ref().is_err_and(Problem::passes) {
+            let _ = self.misses.try_update(|n| *n += 1);
+        } else {
+            let _ = self.misses.try_set(0);
+            let _ = self.value.try_set(Some(answer));
+        }
+        let _ = self.busy.try_set(false);
+    }
+
     pub fn reload(&self) {
-        let _ = self.again.try_update(|n| *n += 1);
+        self.ask(false);
+    }
+
+    fn ask(self, itself: bool) {
+        let _ = self.again.try_update(|(times, by)| {
+            *times += 1;
+            *by = itself;
+        });
+    }
+
+    /// Whether what is shown is older than it should be, since the server does not answer.
+    pub fn is_late(&self) -> bool {
+        self.misses.get() > 0 && self.value.with(|value| matches!(value, Some(Ok(_))))
     }
 
     /// The last good answer.
@@ -94,21 +125,42 @@ impl Load {
 
     /// Takes an answer that came by another way.
     pub fn put(&self, answer: Record) {
+        let _ = self.misses.try_set(0);
         let _ = self.value.try_set(Some(Ok(answer)));
     }
 
-    /// Asks again every second while `active` says so of the last answer, or of a row of it.
+    /// Asks again every second while `active` says so of the last answer, or of a row of it; less often while the server
+    /// does not answer.
     pub fn poll_while(self, active: fn(&Record) -> bool) {
+        let latest = Rc::new(Cell::new(0u32));
         Effect::new(move |_| {
-            let answer = self.good();
-            if answer.is_some_and(|one| active(&one) || page(&one).0.iter().any(active)) {
-                spawn_local(async move {
-                    TimeoutFuture::new(1000).await;
-                    self.reload();
-                });
-            }
+            let misses = self.misses.get();
+            let pause = self
+                .value
+                .with(|value| pause(value.as_ref()?, misses, active));
+            let turn = latest.get() + 1;
+            latest.set(turn);
+            let Some(pause) = pause else { return };
+            let latest = latest.clone();
+            spawn_local(async move {
+                TimeoutFuture::new(pause).await;
+                // An answer that is on its way already, or came meanwhile, has a timer of its own.
+                let idle = self.busy.try_get_untracked() == Some(false);
+                if idle && latest.get() == turn {
+                    self.ask(true);
+                }
+            });
         });
     }
+}
+
+/// Milliseconds until it is asked for again, if it is.
+fn pause(value: &Result<Record, Problem>, misses: u32, active: fn(&Record) -> bool) -> Option<u32> {
+    let (again, misses) = match value {
+        Ok(one) => (active(one) || page(one).0.iter().any(active), misses),
+        Err(problem) => (problem.passes(), misses + 1),
+    };
+    again.then_some(PAUSE << misses.min(DOUBLED))
 }
 
 /// A call that changes something: its state and its refusal.
@@ -267,4 +319,32 @@ impl Navigate {
 
 fn send_wrapper(navigate: impl Fn(&str, NavigateOptions) + Clone + 'static) -> Navigate {
     Navigate(StoredValue::new_local(Box::new(navigate)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_moves_is_asked_for_again_and_less_often_while_nobody_answers() {
+        let moves: fn(&Record) -> bool = |one| one.flag("moves");
+        let good = |value| Ok(Record(value));
+        let row = good(json!({"results": [{}, {"moves": true}]}));
+        let still = good(json!({"results": [{}]}));
+        let failed = |status| {
+            Err(Problem {
+                status,
+                ..Default::default()
+            })
+        };
+        let asked = |value, misses| pause(&value, misses, moves);
+        assert_eq!(asked(good(json!({"moves": true})), 0), Some(1_000));
+        assert_eq!(asked(row, 2), Some(4_000));
+        assert_eq!(asked(still, 0), None);
+        assert_eq!(asked(failed(502), 0), Some(2_000));
+        assert_eq!(asked(failed(0), 40), Some(32_000));
+        assert_eq!(asked(failed(404), 0), None);
+    }
 }

@@ -181,14 +181,18 @@ pub fn loaded(
 type Shown = Box<dyn Fn(Record) -> AnyView + Send + Sync>;
 
 fn shown(load: Load, wait: ViewFn, view: Shown) -> AnyView {
-    (move || match load.value.get() {
+    let late = Memo::new(move |_| load.is_late());
+    let late = move || {
+        late.get().then(|| view! { <p class="muted" role="status">"The server does not answer right now. This is what it said last; it is asked again."</p> })
+    };
+    let inside = move || match load.value.get() {
         None => wait.run(),
         Some(Err(problem)) => {
             view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any()
         }
         Some(Ok(one)) => view(one),
-    })
-    .into_any()
+    };
+    view! { {late}{inside} }.into_any()
 }
 
 /// So many lines of nothing yet.
