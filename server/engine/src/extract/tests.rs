@@ -10,6 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use bytes::Bytes;
+use encoding_rs::{
+    BIG5, EUC_JP, EUC_KR, GBK, KOI8_R, SHIFT_JIS, WINDOWS_1250, WINDOWS_1251, WINDOWS_1253,
+};
 use serde_json::json;
 
 use super::decode::MAX_TEXT_BYTES;
@@ -152,6 +155,13 @@ async fn texts_in_every_usual_encoding() {
             "{name}"
         );
     }
+    // One letter is broken, and the end is cut off.
+    let mut broken = "Grüße. Viele schöne Grüße über die Brücke für süße Bären, und Öl."
+        .repeat(3)
+        .into_bytes();
+    broken.extend(b"\xe4 \xc3");
+    let read = text(&workers, "broken.txt", broken).await.expect("read");
+    assert!(read.pages[0].starts_with("Grüße. Viele"), "{read:?}");
     let markdown = text(&workers, "d.md", "# The title #\n\nbody")
         .await
         .expect("read");
@@ -159,6 +169,46 @@ async fn texts_in_every_usual_encoding() {
         (markdown.format, markdown.title.as_deref()),
         (Format::Markdown, Some("The title"))
     );
+}
+
+#[tokio::test]
+async fn texts_of_other_alphabets_that_do_not_say_their_encoding() {
+    let workers = workers();
+    for (encoding, words) in [
+        (
+            WINDOWS_1251,
+            "имя;город\nАнна;Нижний Новгород\nБорис;Петропавловск",
+        ),
+        (KOI8_R, "Пчёлы танцуют, чтобы показать дорогу к цветам."),
+        (SHIFT_JIS, "蜂は踊る。名前と住所を書いてください。"),
+        (EUC_JP, "蜂は踊る。名前と住所を書いてください。"),
+        (BIG5, "蜜蜂跳舞，告訴同伴花在哪裡。"),
+        (GBK, "蜜蜂跳舞，告诉同伴花在哪里。"),
+        (EUC_KR, "벌은 춤을 추어 꽃이 있는 곳을 알린다."),
+        (
+            WINDOWS_1250,
+            "Pszczoły tańczą, żeby wskazać drogę do kwiatów.",
+        ),
+        (WINDOWS_1253, "Οι μέλισσες χορεύουν για να δείξουν τον δρόμο."),
+    ] {
+        let (bytes, ..) = encoding.encode(words);
+        let name = format!("{}.csv", encoding.name());
+        let read = text(&workers, &name, bytes.into_owned())
+            .await
+            .expect("read");
+        assert_eq!(read.pages, [words], "{name}");
+    }
+    // Too short to guess, but told.
+    let claim = Claim {
+        mime: Some("text/plain; charset=koi8-r".to_owned()),
+        ..named("a.txt")
+    };
+    let (bytes, ..) = KOI8_R.encode("Ёж");
+    let read = workers.decode(Want::Text, claim, bytes.into_owned()).await;
+    let Ok(Decoded::Text(read)) = read else {
+        panic!("a text: {read:?}");
+    };
+    assert_eq!(read.pages, ["Ёж"]);
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ mod sniff;
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
 use loupe_wire::Object;
 use serde::{Deserialize, Serialize};
 
@@ -285,7 +285,8 @@ fn text(claim: &Claim, bytes: &[u8], attached: bool) -> Result<TextFile> {
         )));
     }
     if claims_html(claim) || sniff::is_html(bytes) {
-        let text = to_utf8(bytes, sniff::html_charset(bytes))?;
+        let charset = claim.mime.as_deref().and_then(sniff::charset_of_mime);
+        let text = to_utf8(bytes, charset.or_else(|| sniff::html_charset(bytes)))?;
         return html::decode(&text);
     }
     plain(claim, bytes)
@@ -353,13 +354,18 @@ fn markdown_title(text: &str) -> Option<String> {
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// A byte order mark decides, then what the file says, then UTF-8 when it is, then the encoding of old Western files.
+/// A byte order mark decides, then UTF-8 where it is, then what the file or its sender says, then what its bytes look like.
 fn to_utf8<'a>(bytes: &'a [u8], label: Option<&'static Encoding>) -> Result<Cow<'a, str>> {
     let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
+    // This one is written in ASCII alone, so it is UTF-8, too.
+    let escaped = label.filter(|label| *label == ISO_2022_JP);
     let encoding = marked
-        .or_else(|| std::str::from_utf8(bytes).is_ok().then_some(UTF_8))
-        .or(label);
-    let (text, _, _) = encoding.unwrap_or(WINDOWS_1252).decode(bytes);
+        .or(escaped)
+        .or_else(|| sniff::is_utf8(bytes).then_some(UTF_8))
+        // Many say UTF-8 of whatever they send.
+        .or(label.filter(|label| *label != UTF_8))
+        .unwrap_or_else(|| sniff::guessed(bytes));
+    let (text, _, _) = encoding.decode(bytes);
     if text.contains('\0') {
         return Err(ExtractError::permanent(
             "the file is not text: it holds zero bytes",

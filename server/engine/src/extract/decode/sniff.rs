@@ -1,5 +1,6 @@
 //! What bytes are, whatever their sender says.
 
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
 
 /// How many bytes are looked at.
@@ -197,8 +198,34 @@ fn holds(bytes: &[u8], needle: &[u8]) -> bool {
 
 /// `charset=` of a MIME type.
 pub fn charset_of_mime(mime: &str) -> Option<&'static Encoding> {
-    let (_, charset) = mime.split_once("charset=")?;
+    let mut parameters = mime.split(';').filter_map(|one| one.split_once('='));
+    let (_, charset) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
     Encoding::for_label(charset.trim_matches(['"', ' ']).as_bytes())
+}
+
+/// Whether a text is UTF-8, but for what was cut off or broken here and there.
+pub fn is_utf8(bytes: &[u8]) -> bool {
+    let (mut whole, mut broken) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        // Every character beyond ASCII begins with a byte from 0xc0 on.
+        whole += chunk.valid().bytes().filter(|byte| *byte >= 0xc0).count();
+        broken += usize::from(!chunk.invalid().is_empty());
+    }
+    broken * 10 <= whole
+}
+
+/// The encoding that a text which is not UTF-8 is likely to be in.
+pub fn guessed(bytes: &[u8]) -> &'static Encoding {
+    /// More tell nothing new, and take time.
+    const ENOUGH: usize = 1 << 20;
+    // What comes before the first strange letter is the same in all of them. The letter before it is not: where words change
+    // from one alphabet to another tells encodings apart.
+    let start = Encoding::ascii_valid_up_to(bytes).saturating_sub(1);
+    let bytes = &bytes[start..];
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    let enough = &bytes[..bytes.len().min(ENOUGH)];
+    detector.feed(enough, enough.len() == bytes.len());
+    detector.guess(None, Utf8Detection::Deny)
 }
 
 /// `charset=` of the first kilobyte of a web page.
@@ -216,6 +243,22 @@ pub fn html_charset(bytes: &[u8]) -> Option<&'static Encoding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_charset_of_a_type_stands_among_its_parameters() {
+        for mime in [
+            "text/plain; charset=Shift_JIS",
+            "text/plain;Charset=\"shift_jis\"; format=flowed",
+            "text/plain; format=flowed; charset=sjis",
+        ] {
+            assert_eq!(
+                charset_of_mime(mime),
+                Some(encoding_rs::SHIFT_JIS),
+                "{mime}"
+            );
+        }
+        assert_eq!(charset_of_mime("text/plain"), None);
+    }
 
     #[test]
     fn pictures_of_one_container_are_told_apart_by_their_other_brands() {
