@@ -390,7 +390,11 @@ impl From<loupe_engine::embed::EmbedError> for ApiError {
             EmbedError::Unavailable(message) => Self::model_unavailable("", message),
             EmbedError::Invalid(message) => Self::bad_request("", message),
             EmbedError::Refused(message) => Self::model_unavailable(MODEL_REFUSED, message),
-            EmbedError::Failed(message) => Self::internal(message),
+            // An endpoint that is away or answers nonsense is no fault of this server's, and may be well at another try.
+            EmbedError::Failed(message) => {
+                tracing::warn!(error = %message, request_id = crate::front::id(), "a model failed");
+                Self::model_unavailable("", message).retry_after(2)
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use super::schema::{Kind, inside, member, problem, required};
 use super::toolbox::{Place, Toolbox, shown};
 use super::working::{Row, Working};
 use super::{Definition, RunError, StageProblem, analysis, language, taxonomy_enrich};
+use crate::embed::EmbedError;
 use crate::template::{is_template, render_text};
 
 /// What `enabled_tools` may name.
@@ -167,9 +168,9 @@ pub(crate) async fn run(
             told.push(json!({"document_id": row.id(), "turns": agent.turns, "calls": agent.trace}));
             match (agent.answer, agent.ended) {
                 (Some(answer), _) => row.set(&target, Value::Object(answer)),
-                (None, Some(Ended::Failed(error))) => failed.push(error.to_string()),
-                (None, Some(Ended::Time)) => failed.push("the time ran out".to_owned()),
-                (None, _) => failed.push("no answer came in all turns".to_owned()),
+                (None, Some(Ended::Failed(error))) => failed.push(error),
+                (None, Some(Ended::Time)) => failed.push(lacking("the time ran out")),
+                (None, _) => failed.push(lacking("no answer came in all turns")),
             }
         }
     }
@@ -219,18 +220,33 @@ async fn toolbox(at: &mut Execution, p: &Parameters) -> Result<Toolbox, RunError
     Ok(tools)
 }
 
-fn tell_failures(at: &mut Execution, count: usize, failed: Vec<String>) -> Result<(), RunError> {
+/// Why an agent gave nothing, where no model refused it: another try may go better.
+fn lacking(reason: &str) -> EmbedError {
+    EmbedError::Failed(reason.to_owned())
+}
+
+fn tell_failures(
+    at: &mut Execution,
+    count: usize,
+    failed: Vec<EmbedError>,
+) -> Result<(), RunError> {
     let Some(first) = failed.first() else {
         return Ok(());
     };
+    // The trouble of the first document stands for that of all.
+    let (reason, kind): (_, fn(String) -> EmbedError) = match first {
+        EmbedError::Unavailable(reason) => (reason, EmbedError::Unavailable),
+        EmbedError::Invalid(reason) => (reason, EmbedError::Invalid),
+        EmbedError::Refused(reason) => (reason, EmbedError::Refused),
+        EmbedError::Failed(reason) => (reason, EmbedError::Failed),
+    };
     let stage = at.stage.clone();
     let told = format!(
-        "{} of {count} documents were not enriched, the first because {first}",
+        "{} of {count} documents were not enriched, the first because {reason}",
         failed.len()
     );
     if failed.len() == count {
-        let told = format!("stage `{stage}`: {told}");
-        return Err(RunError::Embed(crate::embed::EmbedError::Failed(told)));
+        return Err(RunError::Embed(kind(format!("stage `{stage}`: {told}"))));
     }
     at.degrade("stage", &stage, &told, "ask again, or raise max_turns");
     Ok(())

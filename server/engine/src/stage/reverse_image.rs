@@ -12,10 +12,11 @@ use super::around::Metered;
 use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
-use super::web_search::ask_json;
+use super::web_search::{ask_json, misconfigured, refused, unanswered};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::embed::EmbedError;
+use crate::embed::http::Trouble;
 
 /// The service, which speaks as SerpApi does.
 #[derive(Debug, Clone, Deserialize)]
@@ -42,9 +43,9 @@ impl ReverseImage {
         Self { config, client }
     }
 
-    async fn find(&self, picture: &Url, p: &Parameters) -> Result<Vec<Value>, String> {
+    async fn find(&self, picture: &Url, p: &Parameters) -> Result<Vec<Value>, Trouble> {
         let address = format!("{}/search.json", self.config.url.trim_end_matches('/'));
-        let mut url = Url::parse(&address).map_err(|e| e.to_string())?;
+        let mut url = Url::parse(&address).map_err(misconfigured)?;
         url.query_pairs_mut()
             .append_pair("engine", &p.word("engine"))
             .append_pair("url", picture.as_str())
@@ -52,12 +53,12 @@ impl ReverseImage {
         let request = self.client.get(url).timeout(Duration::from_secs(30));
         let answer = ask_json(request).await?;
         if let Some(error) = answer.get("error").and_then(Value::as_str) {
-            return Err(format!("the search service refused: {error}"));
+            return Err(refused(format!("the search service refused: {error}")));
         }
         let found = answer.get("visual_matches").and_then(Value::as_array);
         let mut found = found
             .cloned()
-            .ok_or("the search service's answer has no visual matches")?;
+            .ok_or_else(|| refused("the search service's answer has no visual matches"))?;
         found.truncate(p.count("top_k").unwrap_or(20));
         Ok(found)
     }
@@ -120,7 +121,7 @@ pub(crate) async fn run(
     })?;
     at.spend(Metered::WebSearches, 1)?;
     let found = at.away(service.find(&picture, p)).await;
-    let found = found.map_err(|reason| RunError::Embed(EmbedError::Failed(reason)))?;
+    let found = found.map_err(|trouble| unanswered(at, trouble))?;
     at.report
         .metadata
         .insert("pages".into(), json!(found.len()));

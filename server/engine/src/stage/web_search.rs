@@ -52,7 +52,7 @@ impl WebSearch {
     }
 
     /// The pages found, as the service tells them.
-    async fn find(&self, query: &str, p: &Parameters) -> Result<Vec<Value>, String> {
+    async fn find(&self, query: &str, p: &Parameters) -> Result<Vec<Value>, Trouble> {
         let address = format!("{}/search", self.config.url.trim_end_matches('/'));
         let count = p.count("num_results").unwrap_or(10);
         let request = match self.config.protocol {
@@ -76,7 +76,7 @@ impl WebSearch {
                 }
             }
             WebSearchProtocol::Searxng => {
-                let mut url = url::Url::parse(&address).map_err(|e| e.to_string())?;
+                let mut url = url::Url::parse(&address).map_err(misconfigured)?;
                 url.query_pairs_mut()
                     .append_pair("format", "json")
                     .append_pair("q", query);
@@ -89,30 +89,48 @@ impl WebSearch {
         };
         let answer = ask_json(request.timeout(Duration::from_secs(20))).await?;
         let results = answer.get("results").and_then(Value::as_array).cloned();
-        let mut results = results.ok_or("the search service's answer has no results")?;
+        let mut results =
+            results.ok_or_else(|| refused("the search service's answer has no results"))?;
         results.truncate(count);
         Ok(results)
     }
 }
 
+/// Trouble that lasts until somebody sees to it.
+pub(super) fn refused(reason: impl Into<String>) -> Trouble {
+    Trouble::Lasting(EmbedError::Refused(reason.into()))
+}
+
+/// The address that the operator gave is none; it is not repeated, for it may hold the service's key.
+pub(super) fn misconfigured(error: url::ParseError) -> Trouble {
+    refused(format!(
+        "the address of the search service is misconfigured: {error}"
+    ))
+}
+
+/// Why a stage has no answer of a search service.
+pub(super) fn unanswered(at: &Execution, trouble: Trouble) -> RunError {
+    match trouble {
+        Trouble::Passing(reason, _) => RunError::Away(format!("stage `{}`: {reason}", at.stage)),
+        Trouble::Lasting(error) => error.into(),
+    }
+}
+
 /// The JSON that a search service answers, within bounds; asked once more where the trouble may pass. Errors name no address:
 /// it may hold the service's key.
-pub(super) async fn ask_json(request: reqwest::RequestBuilder) -> Result<Value, String> {
+pub(super) async fn ask_json(request: reqwest::RequestBuilder) -> Result<Value, Trouble> {
     let again = request.try_clone();
-    let told = match (ask_once(request).await, again) {
+    match (ask_once(request).await, again) {
         (Err(Trouble::Passing(_, wait)), Some(again)) => {
             tokio::time::sleep(wait).await;
             ask_once(again).await
         }
         (told, _) => told,
-    };
-    told.map_err(|trouble| match trouble {
-        Trouble::Passing(reason, _) | Trouble::Lasting(reason) => reason,
-    })
+    }
 }
 
-async fn ask_once(request: reqwest::RequestBuilder) -> Result<Value, Trouble<String>> {
-    let broken = |error: reqwest::Error| -> Trouble<String> {
+async fn ask_once(request: reqwest::RequestBuilder) -> Result<Value, Trouble> {
+    let broken = |error: reqwest::Error| -> Trouble {
         let reason = error.without_url();
         let told = format!("the search service cannot be reached: {reason}");
         Trouble::Passing(told, RETRY_WAIT)
@@ -123,7 +141,8 @@ async fn ask_once(request: reqwest::RequestBuilder) -> Result<Value, Trouble<Str
         let told = format!("the search service answered {status}");
         return Err(match status.as_u16() {
             429 | 500..=599 => Trouble::Passing(told, retry_after(answer.headers())),
-            _ => Trouble::Lasting(told),
+            400 | 413 | 414 | 422 => Trouble::Lasting(EmbedError::Invalid(told)),
+            _ => refused(told),
         });
     }
     let mut bytes = Vec::new();
@@ -131,12 +150,13 @@ async fn ask_once(request: reqwest::RequestBuilder) -> Result<Value, Trouble<Str
         bytes.extend_from_slice(&part);
         if bytes.len() > MOST {
             let told = format!("the search service answered with more than {MOST} bytes");
-            return Err(Trouble::Lasting(told));
+            return Err(refused(told));
         }
     }
     serde_json::from_slice(&bytes).map_err(|error| {
-        let told = format!("the search service's answer is not understood: {error}");
-        Trouble::Lasting(told)
+        refused(format!(
+            "the search service's answer is not understood: {error}"
+        ))
     })
 }
 
@@ -206,7 +226,7 @@ pub(crate) async fn run(
     }
     at.spend(Metered::WebSearches, 1)?;
     let found = at.away(service.find(&query, p)).await;
-    let found = found.map_err(|reason| RunError::Embed(EmbedError::Failed(reason)))?;
+    let found = found.map_err(|trouble| unanswered(at, trouble))?;
     at.report
         .metadata
         .insert("pages".into(), json!(found.len()));
