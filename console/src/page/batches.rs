@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::demo::active;
 use crate::{
@@ -27,18 +27,41 @@ const BLANK: Blank = Blank {
     link: Some(("buckets", "To the buckets")),
 };
 
+const STATES: &[&str] = &[
+    "DRAFT",
+    "QUEUED",
+    "PROCESSING",
+    "COMPLETED",
+    "COMPLETED_WITH_ERRORS",
+    "FAILED",
+    "CANCELED",
+];
+
 pub fn batches() -> AnyView {
     let session = use_session();
     let ns = param("ns");
-    let offset = Query::new("offset");
+    let (status, offset) = (Query::new("status"), Query::new("offset"));
     let load = Load::new(move || {
         let ns = ns.get();
-        // This list spans the organization and takes its window in the body.
-        let body = json!({"namespace_id": ns, "limit": 50, "offset": offset.number()});
+        let body = asked(&ns, &status.value.get(), offset.number());
         session.api_in(ns).post("/v1/batches/list", &body)
     });
     load.poll_while(active);
-    view! { <ListPage title="Batches" text="Work that turns objects into documents." load offset columns=COLUMNS row blank=BLANK/> }.into_any()
+    view! {
+        <ListPage title="Batches" text="Work that turns objects into documents." load offset columns=COLUMNS row blank=BLANK picks=vec![status]>
+            <Pick query=status label="Status" all="Every status" options=STATES/>
+        </ListPage>
+    }
+    .into_any()
+}
+
+/// The body of the list, which spans the organization and takes its window in the body.
+fn asked(ns: &str, status: &str, offset: i64) -> Value {
+    let mut body = json!({"namespace_id": ns, "limit": 50, "offset": offset});
+    if !status.is_empty() {
+        body["status"] = status.into();
+    }
+    body
 }
 
 /// Share done and a line about it.
@@ -89,10 +112,19 @@ fn row(batch: Record) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use loupe_wire::{BatchModel, BatchProgress, TaskStatusEnum};
+    use loupe_wire::{BatchModel, BatchProgress, ListBatchesRequest, TaskStatusEnum};
 
     use super::*;
     use crate::record::tests::sent;
+
+    #[test]
+    fn what_can_be_picked_is_known_to_the_server() {
+        for status in STATES {
+            let body = serde_json::from_value(asked("ns_1", status, 50));
+            let body: ListBatchesRequest = body.expect("a body");
+            assert!(!matches!(body.status, None | Some(TaskStatusEnum::Unknown)));
+        }
+    }
 
     #[test]
     fn a_batch_tells_how_far_it_is() {

@@ -21,6 +21,15 @@ const COLUMNS: &[Column] = &[
     Column("Created", ""),
 ];
 
+const STATES: &[&str] = &[
+    "DRAFT",
+    "COMPLETED",
+    "FAILED",
+    "ARCHIVED",
+    "SUSPENDED",
+    "DEACTIVATED",
+];
+
 const TABS: &[(&str, &str)] = &[("", "Objects"), ("syncs", "Syncs"), ("lineage", "Lineage")];
 
 pub fn bucket() -> AnyView {
@@ -104,20 +113,38 @@ fn way_in(
 
 /// What is in the bucket, asked for again whenever `fresh` changes.
 fn objects(api: Signal<Api>, path: Signal<String>, fresh: RwSignal<u32>) -> AnyView {
-    let offset = Query::new("offset");
+    let (search, status, offset) = (Query::new("q"), Query::new("status"), Query::new("offset"));
     let load = Load::new(move || {
         fresh.track();
         let path = format!("{}/objects/list{}", path.get(), page_query(offset));
         api.get()
-            .post(&path, &json!({"return_presigned_urls": true}))
+            .post(&path, &asked(&search.value.get(), &status.value.get()))
     });
-    let empty = || {
-        view! { <Empty icon="file" title="No object yet" text="Drop files above; each becomes an object of this bucket."/> }.into_any()
+    let empty = move || {
+        none_match([search, status].iter()).unwrap_or_else(|| {
+            view! { <Empty icon="file" title="No object yet" text="Drop files above; each becomes an object of this bucket."/> }.into_any()
+        })
     };
     view! {
+        <div class="row filters">
+            <SearchBox query=search label="Search objects".to_owned()/>
+            <Pick query=status label="Status" all="Every status" options=STATES/>
+        </div>
         <Listing load offset=Some(offset) label="Objects" empty=ViewFn::from(empty) row columns=COLUMNS/>
     }
     .into_any()
+}
+
+/// The body of the list for what is searched for and picked.
+fn asked(search: &str, status: &str) -> Value {
+    let mut body = json!({"return_presigned_urls": true});
+    if !search.is_empty() {
+        body["search"] = search.into();
+    }
+    if !status.is_empty() {
+        body["filters"] = json!({"field": "status", "operator": "eq", "value": status});
+    }
+    body
 }
 
 /// Makes a batch and submits it. Without ids it takes every object of the bucket; what was processed unchanged is skipped
@@ -169,4 +196,23 @@ fn row(one: Record) -> AnyView {
         cell("", view! { {badge(&one.text("status"))}{error} }.into_any()),
         cell("nowrap", when(one.opt("created_at"))),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::{ListObjectsRequest, TaskStatusEnum};
+
+    use super::*;
+
+    #[test]
+    fn what_can_be_picked_is_known_to_the_server() {
+        for status in STATES {
+            let body = asked("owl", status);
+            let known = serde_json::from_value::<TaskStatusEnum>((*status).into());
+            assert_ne!(known.expect("a status"), TaskStatusEnum::Unknown);
+            let body: ListObjectsRequest = serde_json::from_value(body).expect("a body");
+            assert!(body.filters.is_some() && body.search.is_some());
+        }
+        assert_eq!(asked("", ""), json!({"return_presigned_urls": true}));
+    }
 }

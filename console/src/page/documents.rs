@@ -121,13 +121,10 @@ fn list(
             .collect::<Vec<_>>()
     });
     let changed = Callback::new(move |()| load.reload());
-    let narrowed = move || !(search.value.get().is_empty() && filter.value.get().is_empty());
     let empty = move || {
-        if narrowed() {
-            view! { <Empty icon="search" title="No document matches" text="Nothing in this collection passes the search and the filter."><button type="button" class="btn" on:click=move |_| { search.set(""); filter.set(""); }>"Drop search and filter"</button></Empty> }
-        } else {
-            view! { <Empty icon="file" title="No document yet" text="Process the bucket behind this collection to fill it."><a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a></Empty> }
-        }
+        none_match([search, filter].iter()).unwrap_or_else(|| {
+            view! { <Empty icon="file" title="No document yet" text="Process the bucket behind this collection to fill it."><a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a></Empty> }.into_any()
+        })
     };
     view! {
         <div class="row">

@@ -94,7 +94,8 @@ pub fn tasks() -> AnyView {
     provide_context(rows);
     let delete = move |task: Record| session.api().delete(&path_of(&task));
     view! {
-        <ListPage title="Tasks" text="Long work of the whole organization, newest first." load offset columns=COLUMNS row rows blank=BLANK>
+        <ListPage title="Tasks" text="Long work of the whole organization, newest first." load offset columns=COLUMNS row rows blank=BLANK
+            picks=vec![status, kind]>
             <Pick query=status label="Status" all="Every status" options=STATES/>
             <Pick query=kind label="Kind" all="Every kind" options=KINDS/>
             <button type="button" class="btn" on:click=move |_| load.reload()>"Refresh"</button>

@@ -102,6 +102,9 @@ pub fn ListPage(
     /// What rows do by themselves; a refusal of it stands above the list.
     #[prop(optional)]
     rows: Option<Rows>,
+    /// The filters that hide rows, as far as an empty list is their doing.
+    #[prop(optional)]
+    picks: Vec<Query>,
     /// Filters beside the search.
     #[prop(optional)]
     children: Option<Children>,
@@ -115,18 +118,13 @@ pub fn ListPage(
         })
     };
     let empty = move || {
-        let nothing = search.is_some_and(|search| !search.value.get().is_empty());
-        if let Some(search) = search.filter(|_| nothing) {
-            return view! {
-                <Empty icon="search" title="Nothing has that name" text="Nothing matches what you typed.">
-                    <button type="button" class="btn" on:click=move |_| search.set("")>"Clear the search"</button>
-                </Empty>
-            };
+        if let Some(none) = none_match(search.iter().chain(&picks)) {
+            return none;
         }
         let link = blank.link.map(|(piece, label)| view! { <a class="btn primary" href=format!("/console/ns/{}/{piece}", ns.get())>{label}</a> });
         let first = first.as_ref().map(|first| first.run());
         let plain = if first.is_some() { None } else { button(false) };
-        view! { <Empty icon=blank.icon title=blank.title text=blank.text>{first}{plain}{link}</Empty> }
+        view! { <Empty icon=blank.icon title=blank.title text=blank.text>{first}{plain}{link}</Empty> }.into_any()
     };
     view! {
         <Head title=title.to_owned() text>{button(true)}</Head>
@@ -141,6 +139,23 @@ pub fn ListPage(
         <Listing load offset label=title columns row empty=ViewFn::from(empty)/>
     }
     .into_any()
+}
+
+/// What an empty list says, and offers, while one of these narrows it.
+pub fn none_match<'a>(narrowing: impl Iterator<Item = &'a Query>) -> Option<AnyView> {
+    let set = narrowing.copied();
+    let set = set.filter(|one| one.value.with_untracked(|value| !value.is_empty()));
+    let set: Vec<_> = set.collect();
+    if set.is_empty() {
+        return None;
+    }
+    let drop = move |_| set.iter().for_each(|one| one.set(""));
+    Some(view! {
+        <Empty icon="search" title="Nothing matches" text="Nothing here passes what you searched for and picked.">
+            <button type="button" class="btn" on:click=drop>"Show everything"</button>
+        </Empty>
+    }
+    .into_any())
 }
 
 /// Heads of columns with their classes.

@@ -21,8 +21,8 @@ pub use field::{Area, Check, Choice, Faults, Field, Pick, Submit};
 pub use fill::{Fill, choices};
 pub use icon::Icon;
 pub use list::{
-    Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name, number,
-    page_query, pictured, searched, table, tabs, tags, titled, two, words,
+    Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name,
+    none_match, number, page_query, pictured, searched, table, tabs, tags, titled, two, words,
 };
 pub use menu::menu;
 pub use remove::{Confirm, Remove};
