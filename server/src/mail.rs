@@ -115,8 +115,8 @@ impl Mailer {
     }
 }
 
-/// Pauses before each further attempt of [`send`].
-const PAUSES: [u64; 3] = [2, 10, 60];
+/// Seconds before each attempt of [`send`].
+const PAUSES: [u64; 5] = [0, 2, 10, 60, 300];
 
 /// Sends a text later: how long that takes tells nobody anything. Without a mail server it is shown in the log, which is
 /// enough to try things.
@@ -132,6 +132,10 @@ pub fn send(app: &App, to: &str, subject: &str, text: String) {
     let (sender, to, subject) = (app.clone(), [to.to_owned()], subject.to_owned());
     app.spawn(async move {
         for pause in PAUSES {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(pause)) => {}
+                () = sender.leaving.cancelled() => return,
+            }
             let letter = Letter {
                 to: &to,
                 cc: &[],
@@ -143,10 +147,6 @@ pub fn send(app: &App, to: &str, subject: &str, text: String) {
             match mailer.send(letter).await {
                 Ok(()) => return,
                 Err(error) => tracing::warn!(error = error.message, "a mail could not be sent"),
-            }
-            tokio::select! {
-                () = tokio::time::sleep(Duration::from_secs(pause)) => {}
-                () = sender.leaving.cancelled() => return,
             }
         }
     });

@@ -4,7 +4,7 @@ mod latency;
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use crate::{
     args,
     auth::Caller,
     db::Tx,
-    error::Result,
+    error::{ApiError, Result},
     v1::retrievers::{Questions, Unbilled},
 };
 
@@ -64,7 +64,7 @@ pub fn is_search(path: &str) -> bool {
         || rest.is_some_and(|rest| rest.ends_with("execute") || rest.ends_with("execute/batch"))
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Slot {
     org_id: String,
     key_id: String,
@@ -85,6 +85,23 @@ struct Tally {
 /// Counts on their way to the database. One entry for each key, operation and hour.
 #[derive(Default)]
 pub struct Usage(Mutex<HashMap<Slot, Tally>>);
+
+impl Usage {
+    /// Counts again what did not come to the database.
+    fn put_back(&self, counts: &HashMap<Slot, Tally>) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (slot, counted) in counts {
+            let tally = waiting.entry(slot.clone()).or_default();
+            tally.requests += counted.requests;
+            tally.errors += counted.errors;
+            tally.micros += counted.micros;
+            tally.last_used_at = tally.last_used_at.max(counted.last_used_at);
+            for (step, answers) in counted.latency.steps() {
+                tally.latency.add(step, answers);
+            }
+        }
+    }
+}
 
 crate::row! {
     /// One operation's share of a key's use.
@@ -176,15 +193,30 @@ pub fn count_inside(app: &App, org_id: &str, retriever_id: &str, searches: usize
     tally.last_used_at = now;
 }
 
-/// Writes what was counted since the last call.
+/// Writes what was counted since the last call. What could not be written waits for the next one.
+///
+/// # Errors
+/// The database fails.
 pub async fn flush(app: &App) -> Result<()> {
     let counts = std::mem::take(&mut *app.usage.0.lock().unwrap_or_else(PoisonError::into_inner));
     if counts.is_empty() {
         return Ok(());
     }
-    app.db()
-        .write(move |tx| Box::pin(async move { write(tx, counts).await }))
-        .await
+    let writer = app.clone();
+    // Whoever asks for it may go away meanwhile: the counts are everybody's.
+    let written = app.tracker.spawn(async move {
+        let counts = Arc::new(counts);
+        let written = counts.clone();
+        let written = writer
+            .db()
+            .write(move |tx| Box::pin(async move { write(tx, &written).await }));
+        let written = written.await;
+        if written.is_err() {
+            writer.usage.put_back(&counts);
+        }
+        written
+    });
+    written.await.map_err(ApiError::internal)?
 }
 
 /// Forgets how long answers took that are older than 90 days.
@@ -198,10 +230,10 @@ pub async fn sweep(app: &App) -> Result<()> {
         .await
 }
 
-async fn write(tx: &mut Tx, counts: HashMap<Slot, Tally>) -> Result<()> {
+async fn write(tx: &mut Tx, counts: &HashMap<Slot, Tally>) -> Result<()> {
     // In one order everywhere: two processes that add to the same rows must not wait for each other.
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut counts: Vec<_> = counts.iter().collect();
+    counts.sort_by_key(|(slot, _)| *slot);
     for (slot, tally) in counts {
         for (micros, answers) in tally.latency.steps() {
             let args = args![
@@ -216,11 +248,11 @@ async fn write(tx: &mut Tx, counts: HashMap<Slot, Tally>) -> Result<()> {
             tx.run(ADD_LATENCY, args).await?;
         }
         let args = args![
-            slot.org_id,
-            slot.key_id,
+            &slot.org_id,
+            &slot.key_id,
             slot.hour,
-            slot.method,
-            slot.path,
+            &slot.method,
+            &slot.path,
             tally.requests,
             tally.errors,
             tally.micros,

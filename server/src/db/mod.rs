@@ -321,6 +321,10 @@ impl Tx {
         }
     }
 
+    pub fn is_postgres(&self) -> bool {
+        matches!(self.link, TxLink::Postgres(_))
+    }
+
     /// The id of the request that changes something here; none where the server does so by itself.
     pub fn trace_id(&self) -> Option<&str> {
         Some(&*self.trace_id).filter(|id| !id.is_empty())

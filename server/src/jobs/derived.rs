@@ -42,7 +42,7 @@ impl Filling<'_> {
                 empty.push(id);
             }
         }
-        self.remove_stale(&empty, &[]).await?;
+        self.remove_stale(&empty, &[], end).await?;
         end.documents.found += states.values().map(State::len).sum::<i64>();
         let hashes: BTreeMap<String, String> = states
             .into_iter()
@@ -126,7 +126,7 @@ impl Filling<'_> {
         let done = processed.iter().map(|one| one.object_id.clone());
         let done: Vec<String> = done.filter(whole).collect();
         end.processed.extend(processed);
-        self.remove_stale(&done, &written).await?;
+        self.remove_stale(&done, &written, end).await?;
         end.written.push((collection_id, written));
         Ok(())
     }

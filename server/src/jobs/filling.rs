@@ -8,7 +8,7 @@ use loupe_engine::{
     extract::Dropped,
     filter::Filter,
     ingest::{CollectionPlan, Failure, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, root},
-    store::{CollectionSpec, Document, ListQuery, Reach, Selection},
+    store::{CollectionSpec, Document},
 };
 use loupe_wire::{CollectionResponse, ObjectResponse, Value};
 
@@ -25,14 +25,12 @@ use crate::{
     limits::quota,
     list::parse_filter,
     v1::{
-        annotations::signal,
         batches::{
             ChunkEnd, LeftOut,
-            fillings::belonging,
             store::{ObjectEnd, Processed},
             tell,
         },
-        collections, documents, objects, removal,
+        collections, documents, objects,
     },
 };
 
@@ -148,7 +146,7 @@ impl Filling<'_> {
             !end.cut_short.contains(&one)
         };
         let done: Vec<String> = done.into_iter().filter(whole).collect();
-        self.remove_stale(&done, &ids).await?;
+        self.remove_stale(&done, &ids, end).await?;
         end.written.push((collection_id, ids));
         Ok(())
     }
@@ -156,7 +154,7 @@ impl Filling<'_> {
     /// Takes objects that a filter does not let in out of the collection.
     pub async fn refuse(&self, refused: Vec<(String, String)>, end: &mut ChunkEnd) -> Result<()> {
         let ids: Vec<String> = refused.iter().map(|(id, _)| id.clone()).collect();
-        self.remove_stale(&ids, &[]).await?;
+        self.remove_stale(&ids, &[], end).await?;
         for (object_id, reason) in refused {
             let mut ends = end.objects.iter_mut();
             if let Some(object) = ends.find(|object| object.object_id == object_id)
@@ -245,11 +243,11 @@ impl Filling<'_> {
             .await
     }
 
-    fn collection_id(&self) -> &str {
+    pub fn collection_id(&self) -> &str {
         self.collection.collection_id.as_deref().unwrap_or_default()
     }
 
-    fn written(&self, object_ids: Vec<String>) -> Written {
+    pub fn written(&self, object_ids: Vec<String>) -> Written {
         Written {
             namespace_id: self.namespace_id.to_owned(),
             collection_id: self.collection_id().to_owned(),
@@ -392,68 +390,6 @@ impl Filling<'_> {
             false => Err(ApiError::conflict("", "the lease of this chunk was lost")),
         }
     }
-
-    /// Removes documents of earlier runs, also of those that did not end, that this one did not write again: a shorter text
-    /// has fewer chunks. What callers wrote themselves stays.
-    pub async fn remove_stale(&self, object_ids: &[String], written: &[String]) -> Result<()> {
-        if object_ids.is_empty() {
-            return Ok(());
-        }
-        let written: HashSet<&String> = written.iter().collect();
-        let roots: Vec<&str> = object_ids.iter().map(String::as_str).collect();
-        let reach = Reach {
-            namespace_id: self.namespace_id.to_owned(),
-            collection_ids: vec![self.collection_id().to_owned()],
-            principal: None,
-        };
-        let mut query = ListQuery {
-            filter: Some(belonging(&roots)),
-            limit: LISTED,
-            ..Default::default()
-        };
-        let (mut stale, mut left) = (Vec::new(), Vec::new());
-        loop {
-            let page = self.app.store().list(&reach, query.clone()).await?;
-            let documents = page.documents.into_iter();
-            for one in documents.filter(|one| is_made(one) && !written.contains(&one.document_id)) {
-                left.extend(removal::Left::of(self.namespace_id, &one));
-                stale.push(one.document_id);
-            }
-            if page.next.is_none() {
-                break;
-            }
-            query.cursor = page.next;
-        }
-        match stale.is_empty() {
-            true => Ok(()),
-            false => self.remove(reach, object_ids.to_vec(), stale, left).await,
-        }
-    }
-
-    async fn remove(
-        &self,
-        reach: Reach,
-        object_ids: Vec<String>,
-        stale: Vec<String>,
-        left: Vec<removal::Left>,
-    ) -> Result<()> {
-        let (app, namespace_id) = (self.app, self.namespace_id);
-        documents::settle(app, namespace_id, self.collection_id()).await?;
-        self.check_held().await?;
-        let annotated = signal::note_removal(app, namespace_id, &stale).await?;
-        // Their files go behind them, once the objects are let go.
-        removal::leave(app, &self.claim.org_id, namespace_id, left).await?;
-        let (store, which) = (app.store().clone(), Selection::Ids(stale.clone()));
-        let delete = async move {
-            let deleted = store.delete(&reach, which).await;
-            deleted.map(drop).map_err(ApiError::from)
-        };
-        self.holding.write(self.written(object_ids), delete).await?;
-        if annotated {
-            signal::forget_documents(app, namespace_id, &stale).await?;
-        }
-        Ok(())
-    }
 }
 
 /// Tells with a document what the filter of its bucket said.
@@ -466,7 +402,7 @@ pub(super) fn mark(document: &mut Document, note: &Value) {
 }
 
 /// Whether an extractor made the document.
-fn is_made(document: &Document) -> bool {
+pub(super) fn is_made(document: &Document) -> bool {
     let internal = document.payload.get("_internal");
     internal.is_some_and(|internal| internal.get("processing").is_some())
 }

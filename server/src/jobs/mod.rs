@@ -7,6 +7,7 @@ mod filling;
 mod holding;
 mod reading;
 mod slicing;
+mod stale;
 mod store;
 mod transforming;
 

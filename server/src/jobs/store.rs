@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use loupe_wire::{TaskStatusEnum, Value};
 
 use crate::{
@@ -18,7 +20,7 @@ crate::sql! {
     // the same row, so two workers never hold one row.
     const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE status IN ('QUEUED', 'PROCESSING') AND kind IS NOT NULL AND (kind IN ($4, $5, $7, $8, $9)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     // The same for what is sent: first of organizations that have the least under way, and none of those that have their share.
-    const CLAIM_SEND = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT t.task_id FROM tasks t LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM tasks WHERE kind IN ($4, $5, $6) AND status = 'PROCESSING' AND lease_until >= $3 GROUP BY org_id) busy ON busy.org_id = t.org_id WHERE t.kind IN ($4, $5, $6) AND ((t.status = 'QUEUED' AND t.run_after <= $3) OR (t.status = 'PROCESSING' AND t.lease_until < $3)) AND COALESCE(busy.held, 0) < $7 ORDER BY COALESCE(busy.held, 0), t.created_at, t.task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    const CLAIM_SEND = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT t.task_id FROM tasks t LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM tasks WHERE kind IN ($4, $5, $6) AND status = 'PROCESSING' AND lease_until >= $3 GROUP BY org_id) busy ON busy.org_id = t.org_id WHERE t.kind IN ($4, $5, $6) AND t.status IN ('QUEUED', 'PROCESSING') AND ((t.status = 'QUEUED' AND t.run_after <= $3) OR (t.status = 'PROCESSING' AND t.lease_until < $3)) AND COALESCE(busy.held, 0) < $7 ORDER BY COALESCE(busy.held, 0), t.created_at, t.task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -36,6 +38,13 @@ crate::sql! {
     const ARCHIVE = "INSERT INTO tasks_archive (task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data) SELECT task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data FROM tasks WHERE ended_at < $1 AND parent_id IS NULL ON CONFLICT (task_id) DO NOTHING";
     const CLEAR = "DELETE FROM tasks WHERE ended_at < $1";
 }
+
+/// The same where several claim at once: each takes another row, instead of waiting for one that it then has not got. SQLite has
+/// no such words, and one writer.
+static CLAIM_UNLOCKED: LazyLock<String> =
+    LazyLock::new(|| CLAIM.replace("LIMIT 1)", "LIMIT 1 FOR UPDATE SKIP LOCKED)"));
+static CLAIM_SEND_UNLOCKED: LazyLock<String> =
+    LazyLock::new(|| CLAIM_SEND.replace("LIMIT 1)", "LIMIT 1 FOR UPDATE OF t SKIP LOCKED)"));
 
 /// A row that a worker holds. Owner and attempt fence late writers: who lost the lease changes no row.
 #[derive(Debug, Clone)]
@@ -104,12 +113,20 @@ pub(super) async fn claim(
     let ([first, second, third, fourth, fifth], of_them) = lane.kinds();
     let row: Option<Row> = if lane == Lane::Sends {
         let args = args![owner, until, now, first, second, third, share];
-        tx.one(CLAIM_SEND, args).await?
+        let sql = match tx.is_postgres() {
+            true => CLAIM_SEND_UNLOCKED.as_str(),
+            false => CLAIM_SEND,
+        };
+        tx.one(sql, args).await?
     } else {
         let args = args![
             owner, until, now, first, second, of_them, third, fourth, fifth
         ];
-        tx.one(CLAIM, args).await?
+        let sql = match tx.is_postgres() {
+            true => CLAIM_UNLOCKED.as_str(),
+            false => CLAIM,
+        };
+        tx.one(sql, args).await?
     };
     Ok(row.map(|row| Claim {
         task_id: row.task_id,

@@ -1,5 +1,7 @@
 //! How much an organization may hold: the table of its tier, checked in the transaction that adds.
 
+use std::collections::BTreeMap;
+
 use loupe_engine::{
     ingest::{Failure, ObjectOutcome},
     store::{CollectionSpec, Reach, WithVectors},
@@ -365,20 +367,25 @@ async fn held_documents(app: &App, org_id: &str) -> Result<i64> {
     let args = args![org_id];
     let owned: Vec<(String, Json<CollectionResponse>)> =
         app.db().all(COLLECTIONS_HELD, args).await?;
-    let mut current = 0_i64;
+    let (mut current, mut namespaces) = (0_i64, BTreeMap::<String, Vec<String>>::new());
     for (namespace_id, Json(collection)) in owned {
-        // What is put away was counted then.
-        let filed = collection.s3_vector_index.and(collection.document_count);
+        match collection.s3_vector_index.and(collection.document_count) {
+            // What is put away was counted then.
+            Some(filed) => current = current.saturating_add(filed),
+            None => namespaces
+                .entry(namespace_id)
+                .or_default()
+                .extend(collection.collection_id),
+        }
+    }
+    for (namespace_id, collection_ids) in namespaces {
         let reach = Reach {
             namespace_id,
-            collection_ids: collection.collection_id.into_iter().collect(),
+            collection_ids,
             principal: None,
         };
-        let held = match filed {
-            Some(count) => count,
-            None => i64::try_from(app.store().count(&reach, None).await?).unwrap_or(i64::MAX),
-        };
-        current = current.saturating_add(held);
+        let held = app.store().count(&reach, None).await?;
+        current = current.saturating_add(i64::try_from(held).unwrap_or(i64::MAX));
     }
     Ok(current)
 }

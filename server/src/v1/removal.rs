@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use leftover::{Left, leave, leave_in, run as remove_files};
-pub use made::remove_from;
+pub use made::{remove_from, tell_events};
 
 use super::{
     annotations::signal,
@@ -40,11 +40,14 @@ pub const REMOVE_FILES: &str = "remove_files";
 /// Objects of one step.
 const STEP: i64 = 500;
 
+/// Rows of one transaction, of tables that grow with every search and every look.
+const ROWS: i64 = 5_000;
+
 crate::sql! {
-    const OBJECTS = "SELECT data FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
+    const OBJECTS = "SELECT data FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) LIMIT $3";
     const DELETE_OBJECT = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
     const DELETE_PROCESSED = "DELETE FROM processed WHERE namespace_id = $1 AND object_id = $2";
-    const UPLOADS = "SELECT upload_id, data FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY upload_id LIMIT $3";
+    const UPLOADS = "SELECT upload_id, data FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) LIMIT $3";
     const DELETE_UPLOAD = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const ACTIVE_BATCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
     // Chunks and reports of batches that were still running: nothing of them goes on.
@@ -65,17 +68,17 @@ crate::sql! {
     const DELETE_PUBLISHED = "DELETE FROM published_retrievers WHERE namespace_id = $1";
     const DELETE_PASSWORDS = "DELETE FROM page_passwords WHERE namespace_id = $1";
     const DELETE_PAGE_NAMES = "DELETE FROM page_names WHERE namespace_id = $1";
-    const DELETE_INTERACTIONS = "DELETE FROM interactions WHERE namespace_id = $1";
+    const DELETE_INTERACTIONS = "DELETE FROM interactions WHERE interaction_id IN (SELECT interaction_id FROM interactions WHERE namespace_id = $1 LIMIT $2)";
     const DELETE_DATASETS = "DELETE FROM evaluation_datasets WHERE namespace_id = $1";
     const DELETE_EVALUATIONS = "DELETE FROM evaluations WHERE namespace_id = $1";
     const DELETE_BENCHMARKS = "DELETE FROM benchmarks WHERE namespace_id = $1";
-    const DELETE_EXECUTIONS = "DELETE FROM executions WHERE namespace_id = $1";
-    const DELETE_ANNOTATIONS = "DELETE FROM annotations WHERE namespace_id = $1";
+    const DELETE_EXECUTIONS = "DELETE FROM executions WHERE execution_id IN (SELECT execution_id FROM executions WHERE namespace_id = $1 LIMIT $2)";
+    const DELETE_ANNOTATIONS = "DELETE FROM annotations WHERE annotation_id IN (SELECT annotation_id FROM annotations WHERE namespace_id = $1 LIMIT $2)";
     const DELETE_SIGNALS = "DELETE FROM annotation_signals WHERE namespace_id = $1";
     const DELETE_SNAPSHOTS = "DELETE FROM snapshots WHERE owner = $1";
     const DELETE_ALERT_STATES = "DELETE FROM alert_states WHERE owner = $1";
-    const DELETE_ALERT_EXECUTIONS = "DELETE FROM alert_executions WHERE owner = $1";
-    const DELETE_FIRINGS = "DELETE FROM trigger_firings WHERE namespace_id = $1";
+    const DELETE_ALERT_EXECUTIONS = "DELETE FROM alert_executions WHERE execution_id IN (SELECT execution_id FROM alert_executions WHERE owner = $1 LIMIT $2)";
+    const DELETE_FIRINGS = "DELETE FROM trigger_firings WHERE task_id IN (SELECT task_id FROM trigger_firings WHERE namespace_id = $1 LIMIT $2)";
     const FORGET_FILLINGS = "DELETE FROM fillings WHERE namespace_id = $1";
     const DELETE_FILLINGS = "DELETE FROM fillings WHERE namespace_id = $1 AND object_id = $2";
     const DELETE_TAXONOMY_VERSIONS = "DELETE FROM taxonomy_versions WHERE namespace_id = $1";
@@ -427,6 +430,19 @@ async fn remove_collections(app: &App, org_id: &str, namespace_id: &str) -> Resu
     Ok(())
 }
 
+/// So many rows that one transaction would keep every other write waiting.
+async fn delete_in_steps(app: &App, sql: &'static str, namespace_id: &str) -> Result<()> {
+    loop {
+        let namespace_id = namespace_id.to_owned();
+        let deleted = app
+            .db()
+            .write(move |tx| Box::pin(async move { tx.run(sql, args![namespace_id, ROWS]).await }));
+        if deleted.await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
 async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result<()> {
     remove_collections(app, org_id, namespace_id).await?;
     app.store()
@@ -435,6 +451,15 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
     // Every bucket of the namespace.
     remove_bucket(app, org_id, namespace_id, "").await?;
     app.blobs().delete_all(namespace_id).await?;
+    for sql in [
+        DELETE_INTERACTIONS,
+        DELETE_EXECUTIONS,
+        DELETE_ANNOTATIONS,
+        DELETE_FIRINGS,
+        DELETE_ALERT_EXECUTIONS,
+    ] {
+        delete_in_steps(app, sql, namespace_id).await?;
+    }
     let (org_id, namespace_id) = (org_id.to_owned(), namespace_id.to_owned());
     let now = app.clock().micros();
     app.db()
@@ -446,17 +471,12 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_PUBLISHED,
                     DELETE_PASSWORDS,
                     DELETE_PAGE_NAMES,
-                    DELETE_INTERACTIONS,
                     DELETE_DATASETS,
                     DELETE_EVALUATIONS,
                     DELETE_BENCHMARKS,
-                    DELETE_EXECUTIONS,
-                    DELETE_ANNOTATIONS,
                     DELETE_SIGNALS,
                     DELETE_SNAPSHOTS,
                     DELETE_ALERT_STATES,
-                    DELETE_ALERT_EXECUTIONS,
-                    DELETE_FIRINGS,
                     DELETE_TAXONOMY_VERSIONS,
                     DELETE_CLUSTER_RUNS,
                     DELETE_EXPORTS,

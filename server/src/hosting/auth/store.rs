@@ -41,7 +41,7 @@ crate::sql! {
     const SWEEP_SESSIONS = "DELETE FROM app_sessions WHERE expires_at < $1";
     const SWEEP_TOKENS = "DELETE FROM app_tokens WHERE expires_at < $1";
     const SWEEP_EVENTS = "DELETE FROM app_events WHERE created_at < $1";
-    const SWEEP_REQUESTS = "DELETE FROM app_events WHERE kind LIKE 'request.%' AND created_at < $1";
+    const SWEEP_REQUESTS = "DELETE FROM app_events WHERE kind IN ('request.info', 'request.warn', 'request.error') AND created_at < $1";
     const SWEEP_MINUTES = "DELETE FROM app_minutes WHERE minute < $1";
 }
 

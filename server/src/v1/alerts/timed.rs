@@ -41,27 +41,36 @@ pub(super) fn moment(app: &App) -> i64 {
 /// The database does not answer.
 pub async fn tick(app: &App) -> Result<()> {
     let (now, moment) = (app.clock().micros(), moment(app));
-    if app.alert_moment.swap(moment, Ordering::Relaxed) == moment {
+    if app.alert_moment.load(Ordering::Relaxed) == moment {
         return Ok(());
     }
     for org_id in organizations(app).await? {
-        if store::under_way(app.db(), &org_id, CLOCK).await? {
-            continue;
+        // What one organization does not get this time is in no other's way.
+        if let Err(error) = enqueue(app, &org_id, moment, now).await {
+            tracing::warn!(%error, org_id, "alerts of an organization do not look at this moment");
         }
-        let mut task = NewTask::work(
-            &org_id,
-            "",
-            TaskType::ApiRetrieversExecute,
-            CLOCK,
-            json!({ "moment": moment }),
-        );
-        task.namespace_id = None;
-        task.parent_id = Some(org_id);
-        app.db()
-            .write(move |tx| Box::pin(async move { tasks::insert(tx, task, now).await }))
-            .await?;
-        app.work.notify_one();
     }
+    app.alert_moment.store(moment, Ordering::Relaxed);
+    Ok(())
+}
+
+async fn enqueue(app: &App, org_id: &str, moment: i64, now: i64) -> Result<()> {
+    if store::under_way(app.db(), org_id, CLOCK).await? {
+        return Ok(());
+    }
+    let mut task = NewTask::work(
+        org_id,
+        "",
+        TaskType::ApiRetrieversExecute,
+        CLOCK,
+        json!({ "moment": moment }),
+    );
+    task.namespace_id = None;
+    task.parent_id = Some(org_id.to_owned());
+    app.db()
+        .write(move |tx| Box::pin(async move { tasks::insert(tx, task, now).await }))
+        .await?;
+    app.work.notify_one();
     Ok(())
 }
 

@@ -19,7 +19,7 @@ crate::sql! {
     const SUPERSEDE = "UPDATE annotations SET valid_to = $4, data = $5 WHERE namespace_id = $1 AND annotation_id = $2 AND version = $3 AND valid_to > $4";
     // A deletion ends the last version: lists as of an earlier moment still have it.
     const END = "UPDATE annotations SET valid_to = $4 WHERE namespace_id = $1 AND annotation_id = $2 AND valid_to = $3";
-    const DELETE = "DELETE FROM annotations WHERE valid_to < $1 AND NOT EXISTS (SELECT 1 FROM annotations latest WHERE latest.annotation_id = annotations.annotation_id AND latest.valid_to >= $1)";
+    const DELETE = "DELETE FROM annotations WHERE valid_to < $1 AND valid_to <> 9223372036854775807 AND NOT EXISTS (SELECT 1 FROM annotations latest WHERE latest.annotation_id = annotations.annotation_id AND latest.valid_to >= $1)";
 }
 
 /// What a list is narrowed to; empty members match everything.

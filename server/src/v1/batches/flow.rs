@@ -194,6 +194,8 @@ pub struct ChunkEnd {
     pub objects: Vec<ObjectEnd>,
     /// Collection id and the ids of documents that are safely stored.
     pub written: Vec<(String, Vec<String>)>,
+    /// Documents of earlier runs that were removed.
+    pub deleted: i64,
     pub processed: Vec<Processed>,
     pub documents: SourceDocuments,
     /// Collections and objects of which not all could be read this time.
@@ -375,6 +377,7 @@ async fn note_end(
             fillings::told(tx, place, &batch_id, &object.object_id).await?;
         }
     }
+    count_deleted(batch, end.tier, end.deleted);
     dropping::note(batch, end.tier, &end.left_out);
     crate::fail_point!("batch.after_event");
     count_sources(batch, end.tier, end.documents);
@@ -433,5 +436,20 @@ fn count_written(batch: &mut BatchModel, collection_id: &str, documents: usize) 
     for job in jobs.filter(|job| job.collection_ids.iter().any(|id| id == collection_id)) {
         let before = job.documents_written.unwrap_or(0);
         job.documents_written = Some(before + i64::try_from(documents).unwrap_or(0));
+    }
+}
+
+/// Adds to the documents of earlier runs that the batch, and this tier of it, has removed.
+fn count_deleted(batch: &mut BatchModel, tier: i64, documents: i64) {
+    if documents == 0 {
+        return;
+    }
+    let tiers = batch.tier_tasks.iter_mut();
+    let of_tier = tiers.filter(|one| one.tier_num == tier);
+    for deleted in of_tier
+        .map(|one| &mut one.documents_deleted)
+        .chain([&mut batch.documents_deleted])
+    {
+        *deleted = Some(deleted.unwrap_or(0) + documents);
     }
 }

@@ -18,7 +18,8 @@ const STEP: i64 = 500;
 
 crate::sql! {
     const HELD = "SELECT namespace_id, place_id, bucket_id, created_at FROM blob_places WHERE org_id = $1 AND connection_id = $2 AND address = ''";
-    const OBJECTS = "SELECT object_id, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id > $3 ORDER BY object_id LIMIT $4";
+    // In the order of the index that leads to them.
+    const OBJECTS = "SELECT object_id, created_at, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND (created_at < $3 OR object_id > $4) ORDER BY created_at DESC, object_id LIMIT $5";
     const RELEASE = "DELETE FROM blob_places WHERE namespace_id = $1 AND place_id = $2 AND created_at = $3";
 }
 
@@ -77,17 +78,17 @@ async fn is_used(
     (namespace_id, bucket_id): (&str, &str),
     connection_id: &str,
 ) -> Result<bool> {
-    let mut after = String::new();
+    let mut after = (i64::MAX, String::new());
     loop {
-        let args = args![namespace_id, bucket_id, &after, STEP];
-        let rows: Vec<(String, Json<ObjectResponse>)> = app.db().all(OBJECTS, args).await?;
-        let objects = rows.iter().map(|(_, object)| &object.0);
+        let args = args![namespace_id, bucket_id, after.0, &after.1, STEP];
+        let rows: Vec<(String, i64, Json<ObjectResponse>)> = app.db().all(OBJECTS, args).await?;
+        let objects = rows.iter().map(|(_, _, object)| &object.0);
         let found = blobs::sources(objects);
         if found.iter().any(|(id, _)| id == connection_id) {
             return Ok(true);
         }
         match rows.into_iter().next_back() {
-            Some((last, _)) => after = last,
+            Some((last, made, _)) => after = (made, last),
             None => return Ok(false),
         }
     }

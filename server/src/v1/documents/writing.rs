@@ -97,7 +97,12 @@ pub(super) async fn write_with(
     let removed = (!deleted.is_empty()).then(|| Noted::removed(&collection_id, &deleted));
     let noted = beside.noted.or(removed);
     let (since, left) = (beside.since, beside.left);
-    let (caller, gone) = (scope.caller.clone(), deleted.clone());
+    // What comes again under an id of one's own has its annotations again.
+    let is_made = |kind: &str| matches!(kind, "document.created" | "collection.documents.written");
+    let made = told.iter().filter(|(kind, _)| is_made(kind));
+    let moved = made.flat_map(|(_, ids)| ids.iter()).chain(&deleted);
+    let moved: Vec<String> = moved.cloned().collect();
+    let caller = scope.caller.clone();
     let least = app.next_journal_seq();
     let (journalled, written) = (entry.clone(), collection_id.clone());
     let (seq, annotated) = app
@@ -122,7 +127,7 @@ pub(super) async fn write_with(
                 if let Some(noted) = noted {
                     audit::record(tx, &caller, noted.change(), now).await?;
                 }
-                let annotated = signal::note_documents(tx, &namespace_id, &gone, now).await?;
+                let annotated = signal::note_documents(tx, &namespace_id, &moved, now).await?;
                 removal::leave_in(tx, &org_id, &namespace_id, &left, now).await?;
                 Ok((seq, annotated))
             })

@@ -139,6 +139,19 @@ pub async fn remove_from(
 /// Tells that documents go. A process that dies before they are gone tells it once more: better twice than never.
 async fn tell(app: &App, org_id: &str, namespace_id: &str, documents: &[Document]) -> Result<()> {
     let events = documents::removal_events(namespace_id, documents);
+    tell_events(app, org_id, namespace_id, events).await
+}
+
+/// The same of events that were made already.
+///
+/// # Errors
+/// The database fails.
+pub async fn tell_events(
+    app: &App,
+    org_id: &str,
+    namespace_id: &str,
+    events: Vec<(&'static str, Value)>,
+) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }

@@ -44,11 +44,14 @@ pub const CAPTURE: &str = "snapshot_capture";
 
 /// Documents and objects read at once.
 const PAGE: usize = 200;
+/// Where the objects of a bucket begin: moment and id, the newest first.
+const LATEST: (i64, String) = (i64::MAX, String::new());
 /// Bytes of lines that are written at once.
 const PIECE: usize = 1 << 20;
 
 crate::sql! {
-    const OBJECTS = "SELECT object_id, bucket_id, key_prefix, unique_key, content_hash, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id > $2 ORDER BY object_id LIMIT $3";
+    // In the order of the index that leads to them.
+    const OBJECTS = "SELECT object_id, bucket_id, key_prefix, unique_key, content_hash, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND (created_at < $3 OR object_id > $4) ORDER BY created_at DESC, object_id LIMIT $5";
 }
 
 crate::row! {
@@ -177,7 +180,8 @@ impl Capture<'_> {
         let pieces = Box::pin(stream::once(async move { Ok(Bytes::from(rows)) }));
         self.keep("resources.json", pieces).await?;
         let counted = Arc::new(AtomicI64::new(0));
-        let objects = Box::pin(self.objects(counted.clone()));
+        let ids = buckets.iter().map(|one| one.id.clone()).collect();
+        let objects = Box::pin(self.objects(ids, counted.clone()));
         self.keep("objects.ndjson", objects).await?;
         let objects = counted.load(Ordering::Relaxed);
         let mut held: IndexMap<String, i64> = IndexMap::new();
@@ -314,27 +318,39 @@ impl Capture<'_> {
         }
     }
 
-    fn objects(&self, counted: Arc<AtomicI64>) -> impl Stream<Item = Result<Bytes>> + use<> {
+    fn objects(
+        &self,
+        buckets: Vec<String>,
+        counted: Arc<AtomicI64>,
+    ) -> impl Stream<Item = Result<Bytes>> + use<> {
         let (app, files) = (self.app.clone(), self.files());
         let namespace_id = self.snapshot.namespace_id.clone();
-        stream::try_unfold(Some(String::new()), move |after| {
+        stream::try_unfold((buckets, LATEST), move |(mut buckets, after)| {
             let (app, files) = (app.clone(), files.clone());
             let (namespace_id, counted) = (namespace_id.clone(), counted.clone());
             async move {
-                let Some(after) = after else { return Ok(None) };
+                let Some(bucket_id) = buckets.last() else {
+                    return Ok(None);
+                };
                 let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
-                let rows: Vec<ObjectRow> = app
-                    .db()
-                    .all(OBJECTS, args![namespace_id, after, limit])
-                    .await?;
+                let args = args![namespace_id, bucket_id, after.0, after.1, limit];
+                let rows: Vec<ObjectRow> = app.db().all(OBJECTS, args).await?;
                 for row in &rows {
                     for key in blobs::keys(&row.data.0) {
                         files.copy(&key).await?;
                     }
                 }
-                let next =
-                    (rows.len() == PAGE).then(|| rows.last().map(|row| row.object_id.clone()));
-                Ok(Some((lines(&rows, &counted)?, next.flatten())))
+                let next = match rows.last().filter(|_| rows.len() == PAGE) {
+                    Some(row) => {
+                        let made = row.data.0.created_at.map_or(0, |at| at.timestamp_micros());
+                        (made, row.object_id.clone())
+                    }
+                    None => {
+                        buckets.pop();
+                        LATEST
+                    }
+                };
+                Ok(Some((lines(&rows, &counted)?, (buckets, next))))
             }
         })
     }

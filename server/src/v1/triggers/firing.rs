@@ -1,6 +1,9 @@
 //! Firing: by the clock, by events, and what comes of it. What decides that a trigger fires and the task that it leaves are
 //! one transaction, fenced, so a moment fires once however many processes look at it.
 
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
 use loupe_wire::{
     NotificationPriority, NotificationType, TaskResponse, TaskType, Trigger, TriggerActionType,
     TriggerStatus, Value,
@@ -42,6 +45,11 @@ const EVENTS: i64 = 500;
 /// Microseconds until an event trigger fires again whose cluster was busy, and until one is looked at again that could not be.
 const LATER: i64 = 60_000_000;
 
+/// Triggers that are looked at at once, and how long each may take: conditions ask the document store, and one that answers
+/// slowly must not hold up what else the leader does.
+const LOOKS: usize = 16;
+const LONGEST_LOOK: Duration = Duration::from_secs(3);
+
 /// Days that firings, and triggers that were removed, are kept.
 const KEPT_DAYS: i64 = 90;
 
@@ -53,12 +61,13 @@ pub async fn tick(app: &App) -> Result<()> {
     let now = app.clock().micros();
     let due = store::due(app.db(), now).await?;
     let found = !due.is_empty();
-    for due in due {
+    let looks = stream::iter(due).for_each_concurrent(LOOKS, |due| async move {
         let id = due.data.0.trigger_id.clone();
         if let Err(error) = fire_due(app, due, now).await {
             tracing::warn!(%error, trigger_id = id, "a trigger could not be fired");
         }
-    }
+    });
+    looks.await;
     if found {
         app.work.notify_one();
     }
@@ -67,7 +76,12 @@ pub async fn tick(app: &App) -> Result<()> {
 
 async fn fire_due(app: &App, due: Due, now: i64) -> Result<()> {
     let (mut trigger, due) = (due.data.0, (due.next_at, due.updated_at));
-    let fires = match decide(app, &mut trigger, now).await {
+    let decided = tokio::time::timeout(LONGEST_LOOK, decide(app, &mut trigger, now)).await;
+    let decided = decided.unwrap_or_else(|_| {
+        let message = "the condition could not be looked at in time";
+        Err(ApiError::unavailable("", message))
+    });
+    let fires = match decided {
         Ok(fires) => fires,
         Err(error) => return miss(app, trigger, due, &error, now).await,
     };

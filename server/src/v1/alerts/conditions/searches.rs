@@ -10,7 +10,7 @@ use crate::{args, db::Json, error::Result, v1::retrievers::AT_FAULT, words::coun
 crate::sql! {
     const EXECUTIONS = "SELECT retriever_id, created_at, data FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND (status <> 'failed' OR CAST($3 AS BIGINT) = 1) ORDER BY created_at DESC LIMIT 5000";
     // As the engine says it of endpoints that refuse.
-    const REFUSED_OBJECTS = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.namespace_id = $1 AND o.updated_at >= $2 AND (o.error LIKE '%answered 429%' OR o.error LIKE '%answered 402%')";
+    const REFUSED_OBJECTS = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.namespace_id = $1 AND b.updated_at >= $2 AND o.status = 'FAILED' AND o.updated_at >= $2 AND (o.error LIKE '%answered 429%' OR o.error LIKE '%answered 402%')";
 }
 
 /// Executions that say something about a retriever.
