@@ -1,11 +1,15 @@
 //! One batch: how far it is, what failed, and what can be done about it.
 
 mod again;
+pub mod left_out;
 
 use leptos::prelude::*;
 use serde_json::json;
 
-use self::again::{again, diagnosis};
+use self::{
+    again::{again, diagnosis},
+    left_out::left_out,
+};
 use super::{batches::progress, demo::active};
 use crate::{
     api::Api,
@@ -123,6 +127,7 @@ pub fn batch() -> AnyView {
         </Head>
         {refusal(change)}
         {loaded(load, waiting(5), move |batch| state(batch, shown))}
+        {left_out(load)}
         <h2>"Failed objects"</h2>
         <Listing load=failed offset=Some(offset) label="Failed objects" empty=ViewFn::from(nothing) row=failure columns=FAILED/>
     }
@@ -168,7 +173,6 @@ fn state(batch: Record, shown: Shown) -> AnyView {
 }
 
 fn tier(one: Record, ended: bool, shown: Shown) -> AnyView {
-    let errors = one.list("errors");
     let number = one.int("tier_num").unwrap_or(0);
     let collections = one.strings("collection_ids").into_iter().map(|id| {
         let href = format!("/console/ns/{}/collections/{id}", namespace());
@@ -183,17 +187,12 @@ fn tier(one: Record, ended: bool, shown: Shown) -> AnyView {
         };
         press("Retry", &format!("tier {}", number + 1), Box::new(call))
     });
-    let reasons = errors
-        .iter()
-        .map(|error| view! { <li>{error.text("message")}</li> }.into_any());
-    let reasons: Vec<_> = reasons.collect();
     view! {
         <li class="row">
             <strong>"Tier "{number + 1}</strong>{badge(&one.text("status"))}
             {collections}
             <span class="muted">{one.int("documents_written").map(|n| text::counted(n, "document", "documents"))}" "{one.float("duration_ms").map(text::millis)}</span>
             {retry}
-            {(!reasons.is_empty()).then(|| view! { <ul class="sub-list alarm">{reasons}</ul> })}
         </li>
     }
     .into_any()
@@ -202,7 +201,7 @@ fn tier(one: Record, ended: bool, shown: Shown) -> AnyView {
 /// Whether something of a tier can be tried again.
 fn has_failed(tier: &Record) -> bool {
     let status = tier.text("status");
-    matches!(status.as_str(), "FAILED" | "COMPLETED_WITH_ERRORS") || !tier.list("errors").is_empty()
+    matches!(status.as_str(), "FAILED" | "COMPLETED_WITH_ERRORS")
 }
 
 fn failure(one: Record) -> AnyView {
@@ -212,8 +211,14 @@ fn failure(one: Record) -> AnyView {
     let href = id
         .starts_with("obj_")
         .then(|| format!("{}/{id}", objects.get_untracked()));
+    // A file is known by its name; its id stands below, before the collection.
+    let of = one.text("collection_id");
+    let (called, under) = match one.opt("filename") {
+        Some(file) => (file, format!("{id} {of}")),
+        None => (id, of),
+    };
     line(vec![
-        name(href, id, one.text("collection_id")),
+        name(href, called, under),
         words("text-cell", one.text("error")),
         words("", one.text("error_type")),
         number(one.int("tier_num").map(|t| t + 1)),

@@ -1,7 +1,10 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::demo::{active, progress};
+use super::{
+    batch::left_out::sums,
+    demo::{active, progress},
+};
 use crate::{
     load::{Load, Query},
     part::*,
@@ -164,6 +167,11 @@ fn facts(task: &Record) -> AnyView {
         .into_iter()
         .filter_map(|name| Some(fact(text::words(name), task.opt(name)?.into_any())));
     lines.extend(said);
+    let left_out = sums(&task.record("additional_data"));
+    if !left_out.is_empty() {
+        let left_out = left_out.join("; ");
+        lines.push(fact("Left out".to_owned(), left_out.into_any()));
+    }
     let parts = [
         ("Made from", "inputs"),
         ("What came of it", "outputs"),
