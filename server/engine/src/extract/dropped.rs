@@ -20,6 +20,8 @@ pub const MAX_VIDEO_SEGMENTS: &str = "max_video_segments";
 pub const ATTACHMENT_LIMIT: &str = "attachment_limit";
 /// A file attached to a mail of which no text can be read.
 pub const UNREADABLE_ATTACHMENT: &str = "unreadable_attachment";
+/// Segments of a film that have no picture, such as those in front of its first key picture.
+pub const UNSEEN: &str = "pictures of segments";
 /// Addresses of a site after as many pages as are asked for, or as can be read in time.
 pub const UNVISITED: &str = "addresses of the site";
 

@@ -223,18 +223,20 @@ impl<'a> Workshop<'a> {
     /// The picture in the middle of a segment, as JPEG. Absent where the film has none there.
     pub async fn frame(&self, segment: Segment) -> Result<Option<Bytes>> {
         let at = f64::midpoint(segment.start, segment.end);
-        let task =
-            words("-an -frames:v 1 -vf scale='min(1600,iw)':-2 -q:v 3 -update 1 -y frame.jpg");
         let path = self.path("frame.jpg");
-        self.ffmpeg(Some(at), task, FRAME, "taking a picture from the film")
-            .await?;
-        if !tokio::fs::try_exists(&path).await.unwrap_or(false) {
-            return Ok(None);
+        for (from, filter) in looks(self.kind.reader, at) {
+            let mut task = vec!["-an".to_owned(), "-vf".to_owned(), filter];
+            task.extend(words("-frames:v 1 -q:v 3 -update 1 -y frame.jpg"));
+            self.ffmpeg(Some(from), task, FRAME, "taking a picture from the film")
+                .await?;
+            if tokio::fs::try_exists(&path).await.unwrap_or(false) {
+                let bytes = read(&path).await?;
+                // The next one shall not be mistaken for this.
+                tokio::fs::remove_file(&path).await.map_err(disk)?;
+                return Ok(Some(bytes.into()));
+            }
         }
-        let bytes = read(&path).await?;
-        // The next one shall not be mistaken for this.
-        tokio::fs::remove_file(&path).await.map_err(disk)?;
-        Ok(Some(bytes.into()))
+        Ok(None)
     }
 
     /// A picture of the sound itself, as PNG.
@@ -368,6 +370,35 @@ fn cut_at(marks: &[f64], seconds: f64, longest: f64) -> Vec<Segment> {
         segments.push(Segment { start, end });
     }
     segments
+}
+
+/// How the picture at a moment is looked for, one way after the other: from where the film is read, and its filters.
+///
+/// Streams without an index are entered anywhere, and nothing is seen of them before their next key picture, which may come
+/// after the moment. So they are read from some seconds earlier on, from more where those were too few; a picture that is not
+/// the one of the moment is none.
+fn looks(reader: &str, at: f64) -> Vec<(f64, String)> {
+    const SMALL: &str = "scale='min(1600,iw)':-2";
+    /// What most streams have between key pictures, and nearly all.
+    const BEFORE: [f64; 2] = [4.0, 30.0];
+    /// How long after the moment a picture is still waited for.
+    const AFTER: f64 = 30.0;
+    if !matches!(reader, "mpegts" | "mpeg") {
+        return vec![(at, SMALL.to_owned())];
+    }
+    let look = |before: f64| {
+        let from = (at - before).max(0.0);
+        let rest = at - from;
+        // Variable 0 is when the first picture comes that can be seen.
+        let filter = format!(
+            "trim=end={:.3},select='if(eq(n,0),st(0,t))*0+gte(t,{rest:.3})*lte(ld(0),{:.3})',{SMALL}",
+            rest + AFTER,
+            rest + SHORTEST
+        );
+        (from, filter)
+    };
+    let far = if at > BEFORE[0] { 2 } else { 1 };
+    BEFORE.into_iter().take(far).map(look).collect()
 }
 
 /// Whether the last edge is so near to the end that it is the end.

@@ -12,7 +12,7 @@ use crate::{
         Claim, Data, Decoded, ExtractError, Extraction, Need, Params, Part, Picture, Services,
         TextFile, Want,
         decode::{self, recording::recording},
-        dropped::{MAX_VIDEO_SEGMENTS, UNVISITED},
+        dropped::{MAX_VIDEO_SEGMENTS, UNSEEN, UNVISITED},
         image::{self, ImageParams},
         media::{self, SOUND_SECONDS, Segment, Workshop},
         multimodal,
@@ -262,7 +262,10 @@ impl Maker<'_> {
             let mut found = match workshop.facts.video {
                 Some(_) => match workshop.frame(segment).await? {
                     Some(frame) => self.look(params, Claim::default(), frame).await?,
-                    None => Found::default(),
+                    None => {
+                        notes.dropped.add_others(UNSEEN, 1);
+                        Found::default()
+                    }
                 },
                 None => Found::default(),
             };

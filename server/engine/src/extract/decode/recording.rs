@@ -67,9 +67,12 @@ pub fn recording(bytes: &[u8]) -> Option<Recording> {
     frames(bytes)
 }
 
-/// Packets of 188 bytes, each with its mark.
+/// Packets of 188 bytes, each with its mark; those of cameras and discs (M2TS) have four bytes of time in front of it.
 fn is_transport_stream(bytes: &[u8]) -> bool {
-    (0..4).all(|packet| bytes.get(packet * 188) == Some(&0x47))
+    let marked = |first: usize, each: usize| {
+        (0..4).all(|packet| bytes.get(first + packet * each) == Some(&0x47))
+    };
+    marked(0, 188) || marked(4, 192)
 }
 
 /// Sounds without a container begin with the mark of their first frame.
@@ -88,6 +91,20 @@ fn frames(bytes: &[u8]) -> Option<Recording> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transport_streams_are_told_by_the_marks_of_their_packets() {
+        for (first, each) in [(0, 188), (4, 192)] {
+            let mut stream = vec![9; 800];
+            for packet in 0..4 {
+                stream[first + packet * each] = 0x47;
+            }
+            let found = recording(&stream).map(|found| found.reader);
+            assert_eq!(found, Some("mpegts"), "{each}");
+            stream[first + 3 * each] = 0;
+            assert_eq!(recording(&stream), None, "{each}");
+        }
+    }
 
     #[test]
     fn recordings_are_told_by_their_marks() {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::super::media::{Cut, Workshop};
+use super::super::media::{Cut, Segment, Workshop};
 use super::super::tools::{Tool, Tools};
 use super::*;
 
@@ -212,4 +212,61 @@ async fn a_missing_program_is_told_by_its_package() {
         .expect("no ffprobe");
     assert_eq!(error.kind, ErrorKind::Permanent);
     assert_eq!(error.message, Tool::Ffprobe.missing());
+}
+
+/// A stream without an index, of eight white seconds, eight black and eight white ones, with one key picture at the beginning of
+/// each.
+fn stream(name: &str, more: &str) -> Data {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join(name);
+    let picture = |color: &str| format!("color={color}:s=64x48:r=25:d=8");
+    let sources = ["white", "black", "white"].map(picture);
+    let mut command = Command::new("ffmpeg");
+    command.args(["-nostdin", "-v", "error"]);
+    for source in &sources {
+        command.args(["-f", "lavfi", "-i", source]);
+    }
+    let made = command
+        .args(
+            "-filter_complex concat=n=3 -pix_fmt yuv420p -g 200 -sc_threshold 1000000000"
+                .split(' '),
+        )
+        .args(more.split(' '))
+        .arg(&path)
+        .status()
+        .expect("started");
+    assert!(made.success(), "the tests need ffmpeg");
+    std::fs::read(path).expect("written").into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_without_an_index_show_each_moment_as_it_is() {
+    let extraction = workers().with_tools(Tools::find());
+    for (name, more) in [
+        ("a.ts", "-c:v mpeg2video -f mpegts"),
+        ("a.m2ts", "-c:v mpeg2video -mpegts_m2ts_mode 1 -f mpegts"),
+        ("a.mpg", "-c:v mpeg2video -f mpeg"),
+    ] {
+        let film = stream(name, more);
+        let workshop = Workshop::open(&extraction, &film).await.expect(name);
+        for (start, white) in [
+            (1.0, true),
+            (6.0, true),
+            (9.0, false),
+            (14.0, false),
+            (22.0, true),
+        ] {
+            let segment = Segment {
+                start,
+                end: start + 1.0,
+            };
+            let frame = workshop.frame(segment).await.expect(name);
+            let frame = frame.unwrap_or_else(|| panic!("{name} has a picture at {start}"));
+            let frame = image::load_from_memory(&frame)
+                .expect("a picture")
+                .to_luma8();
+            let shown = frame.get_pixel(32, 24).0[0] > 128;
+            assert_eq!(shown, white, "{name} at {start}");
+        }
+    }
 }
