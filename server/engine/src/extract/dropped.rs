@@ -14,6 +14,8 @@ pub const OCR_LIMIT: &str = "ocr_limit";
 pub const MIN_TEXT_LENGTH: &str = "min_text_length";
 /// A page beyond the parameter of that name.
 pub const MAX_DOCUMENT_PAGES: &str = "max_document_pages";
+/// A page of a scan, or a frame of a picture that moves, after the first one of its file.
+pub const FIRST_PICTURE_ONLY: &str = "first_picture_only";
 /// A segment beyond the parameter of that name.
 pub const MAX_VIDEO_SEGMENTS: &str = "max_video_segments";
 /// A file attached to a mail, after as many as are read of one mail.

@@ -84,6 +84,47 @@ pub fn png(width: u32, height: u32) -> Vec<u8> {
     encode(DynamicImage::ImageRgb8(picture), ImageFormat::Png)
 }
 
+/// A TIFF of so many pages, as scanners and faxes write them.
+pub fn tiff(pages: usize) -> Vec<u8> {
+    use tiff::encoder::{TiffEncoder, colortype::Gray8};
+
+    let mut bytes = Cursor::new(Vec::new());
+    let mut encoder = TiffEncoder::new(&mut bytes).expect("memory takes everything");
+    for page in 0..pages {
+        let shade = vec![u8::try_from(page).expect("few"); 64];
+        encoder
+            .write_image::<Gray8>(8, 8, &shade)
+            .expect("memory takes everything");
+    }
+    bytes.into_inner()
+}
+
+/// A GIF of so many frames.
+pub fn gif(frames: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = image::codecs::gif::GifEncoder::new(&mut bytes);
+    for frame in 0..frames {
+        let shade = u8::try_from(frame).expect("few");
+        let picture = RgbaImage::from_pixel(8, 8, Rgba([shade, shade, shade, 255]));
+        encoder
+            .encode_frame(image::Frame::new(picture))
+            .expect("memory takes everything");
+    }
+    drop(encoder);
+    bytes
+}
+
+/// An icon with a PNG in it that is not transparent.
+pub fn icon(width: u8, height: u8) -> Vec<u8> {
+    let png = png(width.into(), height.into());
+    let mut file = b"\0\0\x01\0\x01\0".to_vec();
+    file.extend([width, height, 0, 0, 1, 0, 24, 0]);
+    file.extend(u32::try_from(png.len()).expect("small").to_le_bytes());
+    file.extend(22_u32.to_le_bytes());
+    file.extend(png);
+    file
+}
+
 pub fn transparent_png() -> Vec<u8> {
     encode(
         DynamicImage::ImageRgba8(RgbaImage::from_pixel(8, 8, Rgba([0, 255, 0, 0]))),

@@ -189,7 +189,10 @@ async fn texts_of_other_alphabets_that_do_not_say_their_encoding() {
             WINDOWS_1250,
             "Pszczoły tańczą, żeby wskazać drogę do kwiatów.",
         ),
-        (WINDOWS_1253, "Οι μέλισσες χορεύουν για να δείξουν τον δρόμο."),
+        (
+            WINDOWS_1253,
+            "Οι μέλισσες χορεύουν για να δείξουν τον δρόμο.",
+        ),
     ] {
         let (bytes, ..) = encoding.encode(words);
         let name = format!("{}.csv", encoding.name());
@@ -262,6 +265,17 @@ async fn a_large_picture_gets_a_small_thumbnail() {
     assert_eq!(thumbnail.content_type, "image/jpeg");
     let small = image::load_from_memory(&thumbnail.bytes).expect("a picture again");
     assert_eq!((small.width(), small.height()), (512, 128));
+}
+
+#[tokio::test]
+async fn an_icon_may_hold_any_png() {
+    let workers = workers();
+    let picture = picture(&workers, "a.ico", samples::icon(48, 32))
+        .await
+        .expect("read");
+    assert_eq!((picture.width, picture.height), (48, 32));
+    assert_eq!(picture.mime, "image/x-icon");
+    assert!(picture.dominant_color.starts_with("#c8"), "{picture:?}");
 }
 
 #[tokio::test]

@@ -61,6 +61,7 @@ pub(super) struct PictureHeader {
     large: bool,
     dominant_color: String,
     exif: Object,
+    further: usize,
 }
 
 /// Serves jobs until the parent closes the socket; or becomes the program that the parent names, under its limits.
@@ -179,6 +180,7 @@ fn answer(decoded: super::Result<Decoded>) -> (AnswerHeader, Vec<Bytes>) {
         large,
         dominant_color: picture.dominant_color,
         exif: picture.exif,
+        further: picture.further,
     };
     (AnswerHeader::Picture(header), body)
 }
@@ -216,6 +218,7 @@ pub(super) fn understand(header: AnswerHeader, body: Bytes) -> super::Result<Dec
         large: picture.large.then(|| body.slice(end..)),
         dominant_color: picture.dominant_color,
         exif: picture.exif,
+        further: picture.further,
     }))
 }
 

@@ -12,7 +12,7 @@ use crate::{
         Claim, Data, Decoded, ExtractError, Extraction, Need, Params, Part, Picture, Services,
         TextFile, Want,
         decode::{self, recording::recording},
-        dropped::{MAX_VIDEO_SEGMENTS, UNSEEN, UNVISITED},
+        dropped::{FIRST_PICTURE_ONLY, MAX_VIDEO_SEGMENTS, UNSEEN, UNVISITED},
         image::{self, ImageParams},
         media::{self, SOUND_SECONDS, Segment, Workshop},
         multimodal,
@@ -62,7 +62,7 @@ impl Maker<'_> {
                 )),
             },
             Params::Image(params) => match piece {
-                Piece::File(blob) => self.of_image(params, &name, blob).await,
+                Piece::File(blob) => self.of_image(params, &name, blob, notes).await,
                 Piece::Text(_) => Err(ExtractError::permanent(
                     "the input is a text, not a picture",
                 )),
@@ -142,6 +142,7 @@ impl Maker<'_> {
         params: &ImageParams,
         name: &str,
         blob: &BlobInput,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>> {
         let started = Instant::now();
         // What is written in pictures is read where it is asked for (`run_ocr`): of a thousand photographs it would take
@@ -149,6 +150,8 @@ impl Maker<'_> {
         let picture = self
             .picture(claim(blob), blob.bytes.clone(), params.thumbnails, false)
             .await?;
+        let further = picture.further;
+        notes.dropped.add_pages(FIRST_PICTURE_ONLY, further);
         let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let part = image::part(name, picture, &claim(blob), milliseconds);
         Ok(vec![part])
@@ -169,10 +172,10 @@ impl Maker<'_> {
             return self.cut(&TextParams::whole(), name.to_owned(), file).await;
         }
         let found = self.look(params, claim(blob), blob.bytes.clone()).await?;
-        let (width, height) = found
-            .picture
-            .as_ref()
-            .map_or((0, 0), |picture| (picture.width, picture.height));
+        let (width, height, further) = found.picture.as_ref().map_or((0, 0, 0), |picture| {
+            (picture.width, picture.height, picture.further)
+        });
+        notes.dropped.add_pages(FIRST_PICTURE_ONLY, further);
         let mut part = Part {
             key: format!("{name}/0"),
             ..Part::default()

@@ -9,7 +9,7 @@ use image::error::{ImageError, LimitErrorKind};
 use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits, RgbImage};
 use loupe_wire::Object;
 
-use super::{exif, heic, sniff};
+use super::{exif, frames, heic, sniff};
 use crate::embed::Pixels;
 use crate::extract::{Claim, ExtractError, Result};
 
@@ -44,6 +44,8 @@ pub struct Picture {
     /// `#rrggbb`.
     pub dominant_color: String,
     pub exif: Object,
+    /// Pictures of the file after this one: pages of a scan, frames of what moves.
+    pub further: usize,
 }
 
 impl PartialEq for Picture {
@@ -55,21 +57,28 @@ impl PartialEq for Picture {
                 &self.large,
                 &self.dominant_color,
                 &self.exif,
+                self.further,
             ) == (
                 &other.thumbnail,
                 &other.large,
                 &other.dominant_color,
                 &other.exif,
+                other.further,
             )
     }
 }
 
 pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool, large: bool) -> Result<Picture> {
-    let (picture, mime) = if heic::is_heic(bytes) {
-        (heic::pixels(bytes)?, heic::MIME)
+    let (picture, mime, further) = if heic::is_heic(bytes) {
+        (heic::pixels(bytes)?, heic::MIME, 0)
     } else {
         let format = format(claim, bytes)?;
-        (pixels(bytes, format)?, format.to_mime_type())
+        let picture = match (pixels(bytes, format), png_of_icon(bytes)) {
+            (Err(_), Some(png)) if format == ImageFormat::Ico => pixels(png, ImageFormat::Png)?,
+            (picture, _) => picture?,
+        };
+        let further = frames::further(bytes, format);
+        (picture, format.to_mime_type(), further)
     };
     let (width, height) = (picture.width(), picture.height());
     let small = shrink(&picture, SMALL_SIDE)?;
@@ -89,6 +98,7 @@ pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool, large: bool) -> Resu
         large,
         dominant_color: dominant_color(&rgb),
         exif: exif::read(bytes),
+        further,
         pixels: Pixels {
             width: rgb.width(),
             height: rgb.height(),
@@ -132,6 +142,27 @@ fn pixels(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage> {
         DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, &error))?;
     picture.apply_orientation(orientation);
     Ok(picture)
+}
+
+/// The largest PNG in an icon. The decoder of icons takes those with transparency alone, as the rule is; browsers take any.
+fn png_of_icon(bytes: &[u8]) -> Option<&[u8]> {
+    let number = |at: &[u8]| at.first_chunk().map(|number| u32::from_le_bytes(*number));
+    // Each entry says in which size and where: a side of 0 stands for 256.
+    let png = |entry: &[u8]| {
+        let start = usize::try_from(number(&entry[12..])?).ok()?;
+        let length = usize::try_from(number(&entry[8..])?).ok()?;
+        let png = bytes.get(start..start.checked_add(length)?)?;
+        let side = |side: u8| u32::from(side.wrapping_sub(1)) + 1;
+        png.starts_with(b"\x89PNG")
+            .then_some((side(entry[0]) * side(entry[1]), png))
+    };
+    let count = bytes.get(4..6)?.first_chunk()?;
+    let entries = bytes.get(6..)?.chunks_exact(16);
+    entries
+        .take(usize::from(u16::from_le_bytes(*count)))
+        .filter_map(png)
+        .max_by_key(|(size, _)| *size)
+        .map(|(_, png)| png)
 }
 
 pub fn too_large(width: u32, height: u32, bytes: u64) -> ExtractError {

@@ -9,14 +9,14 @@ use crate::extract::{Folder, registry::IMAGE_OUTPUT, tools::Tools};
 
 /// Sees the same in every picture, and counts the pictures of each call.
 #[derive(Clone)]
-struct Seeing {
+pub(super) struct Seeing {
     dims: usize,
     away: bool,
     calls: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Seeing {
-    fn of(plan: &CollectionPlan) -> Self {
+    pub(super) fn of(plan: &CollectionPlan) -> Self {
         let mut indexes = plan.params.indexes().iter();
         let pictures = indexes.find(|index| index.output == IMAGE_OUTPUT).unwrap();
         Self {

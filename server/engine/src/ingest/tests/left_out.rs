@@ -14,6 +14,20 @@ async fn outcome(extractor: &str, parameters: Value, file: BlobInput) -> ObjectO
     outcomes.unwrap().remove(0)
 }
 
+/// The same, where pictures are seen.
+async fn seen(extractor: &str, file: BlobInput) -> ObjectOutcome {
+    let plan = plan(extractor, json!({}));
+    let ingest = Ingest {
+        extraction: Extraction::in_process(),
+        encoders: Arc::new(large::Seeing::of(&plan)),
+        web: None,
+    };
+    let mut one = object(0, json!({}));
+    one.blobs = vec![file];
+    let outcomes = ingest.run(&plan, vec![one], NOW, Try::More).await;
+    outcomes.unwrap().remove(0)
+}
+
 fn pdf(pages: &[&str]) -> BlobInput {
     file("a.pdf", "pdf", "application/pdf", samples::pdf(pages))
 }
@@ -42,6 +56,26 @@ async fn pages_that_are_short_or_cannot_be_read() {
     assert_eq!(made.dropped.pages, counts(&reasons), "a blank page is none");
     let told = "left out: 1 pages (min_text_length), 1 pages (no_ocr), 1 pages (unreadable)";
     assert_eq!(made.dropped.told(), told);
+}
+
+#[tokio::test]
+async fn pictures_after_the_first_of_a_file() {
+    for extractor in [
+        "image_extractor",
+        "multimodal_extractor",
+        "universal_extractor",
+    ] {
+        for (name, mime, bytes, left) in [
+            ("scan.tiff", "image/tiff", samples::tiff(3), 2),
+            ("moves.gif", "image/gif", samples::gif(5), 4),
+            ("one.tiff", "image/tiff", samples::tiff(1), 0),
+        ] {
+            let made = seen(extractor, file(name, "image", mime, bytes)).await;
+            assert_eq!(made.documents.unwrap().len(), 1, "{extractor} {name}");
+            let told = made.dropped.pages.get("first_picture_only").copied();
+            assert_eq!(told.unwrap_or_default(), left, "{extractor} {name}");
+        }
+    }
 }
 
 #[tokio::test]
