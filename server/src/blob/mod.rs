@@ -430,6 +430,16 @@ fn failed(error: object_store::Error) -> ApiError {
     }
 }
 
+/// A file name's last segment as people have it, in any alphabet, without what nobody sees.
+pub fn shown_name(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let shown: String = last.chars().filter(|c| !c.is_control()).take(255).collect();
+    match shown.trim() {
+        "" | "." | ".." => "file".into(),
+        shown => shown.to_owned(),
+    }
+}
+
 /// A file name's last segment without anything that a path, a header or a shell could misread.
 pub fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();

@@ -13,7 +13,7 @@ use futures::{Stream, TryStreamExt};
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{addresses::Signed, failed, parse, parts::Asked, safe_name, too_large};
+use super::{addresses::Signed, failed, parse, parts::Asked, safe_name, shown_name, too_large};
 use crate::{
     app::App,
     error::{ApiError, Result},
@@ -132,9 +132,19 @@ pub(super) fn shown(key: &str, filename: Option<&str>) -> (String, String) {
     } else {
         guess.essence_str().to_owned()
     };
-    let name = safe_name(filename.unwrap_or(key));
     let disposition = if inline { "inline" } else { "attachment" };
-    (content_type, format!("{disposition}; filename=\"{name}\""))
+    (content_type, named(disposition, filename.unwrap_or(key)))
+}
+
+/// A disposition with the name of a file; in letters that headers do not have, as RFC 6266 says it beside one of those that they
+/// have.
+fn named(disposition: &str, filename: &str) -> String {
+    let (safe, shown) = (safe_name(filename), shown_name(filename));
+    if safe == shown {
+        return format!("{disposition}; filename=\"{safe}\"");
+    }
+    let encoded = percent_encoding::utf8_percent_encode(&shown, percent_encoding::NON_ALPHANUMERIC);
+    format!("{disposition}; filename=\"{safe}\"; filename*=UTF-8''{encoded}")
 }
 
 /// What a file is answered with; nothing is guessed from its bytes.
@@ -231,6 +241,23 @@ fn pieces(body: Body) -> impl Stream<Item = Result<Bytes>> + Unpin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_keeps_its_name_in_any_alphabet() {
+        for (filename, said) in [
+            ("red.png", "inline; filename=\"red.png\""),
+            (
+                "a/Müller Straße.pdf",
+                "inline; filename=\"M_ller_Stra_e.pdf\"; filename*=UTF-8''M%C3%BCller%20Stra%C3%9Fe%2Epdf",
+            ),
+            (
+                "a\"\r\n.pdf",
+                "inline; filename=\"a___.pdf\"; filename*=UTF-8''a%22%2Epdf",
+            ),
+        ] {
+            assert_eq!(shown(filename, Some(filename)).1, said);
+        }
+    }
 
     #[test]
     fn script_is_never_shown_in_place() {

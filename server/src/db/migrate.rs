@@ -84,7 +84,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     59 "0059_failed_looks",
     60 "0060_channel_health",
     61 "0061_ended_annotations",
-    62 "0062_read_by_age",
+    62 "0062_reasons",
 ];
 
 const SCHEMA: &str =

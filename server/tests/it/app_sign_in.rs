@@ -243,6 +243,20 @@ async fn the_owner_looks_after_people(
         (&users["total"], &users["users"][0]["role"]),
         (&json!(1), &json!("org:member"))
     );
+    for (query, found) in [
+        ("search=ADA%40", 1),
+        ("search=nobody", 0),
+        ("search=%25", 0),
+        ("limit=1&offset=1", 0),
+    ] {
+        let page = server
+            .call("GET", &format!("{path}?{query}"), Value::Null)
+            .await
+            .ok();
+        assert_eq!(page["users"].as_array().unwrap().len(), found, "{query}");
+    }
+    let wrong = server.call("GET", &format!("{path}?limit=0"), Value::Null);
+    wrong.await.invalid(&["query", "limit"], "range");
     let user = users["users"][0]["user_id"].as_str().unwrap();
     let of_user = format!("{path}/{user}");
     let role = json!({"role": "editor"});

@@ -211,7 +211,18 @@ both! {
         for failure in failed["results"].as_array().unwrap() {
             assert!(failure["error"].as_str().unwrap().len() > 10, "{failure:#}");
             assert_ne!(failure["error_type"], "transient", "{failure:#}");
+            // The object itself says so, too.
+            let path = format!("/v1/buckets/{bucket}/objects/{}", failure["object_id"].as_str().unwrap());
+            let object = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+            assert_eq!((&object["status"], &object["error"]), (&json!("FAILED"), &failure["error"]), "{object:#}");
+            assert_eq!(object["blobs"][0]["details"]["filename"], failure["filename"], "{failure:#}");
         }
+        let objects = format!("/v1/buckets/{bucket}/objects/list");
+        let all = server.call_in(&namespace, "POST", &objects, json!({})).await.ok();
+        let failed = all["results"].as_array().unwrap().iter().filter(|one| !one["error"].is_null());
+        assert_eq!(failed.count(), 2, "{all:#}");
+        let told = server.call("POST", "/v1/notifications/list", json!({})).await.ok().to_string();
+        assert!(told.contains("from 3 objects, of which 2 failed"), "{told}");
         let list = json!({"return_presigned_urls": true});
         let documents = server.call_in(&namespace, "POST", &format!("/v1/collections/{collection}/documents/list"), list).await.ok();
         let documents = documents["results"].as_array().unwrap();

@@ -138,9 +138,9 @@ both! {
         let web = web("127.0.0.2").await;
         let (namespace, objects) = bucket(&server).await;
         for (path, name, mime) in [
-            ("/a%20picture.png?token=not-to-be-kept", "a_picture.png", "image/png"),
-            ("/named", "the_picture.png", "image/png"),
-            ("/moved", "the_picture.png", "image/png"),
+            ("/a%20picture.png?token=not-to-be-kept", "a picture.png", "image/png"),
+            ("/named", "the picture.png", "image/png"),
+            ("/moved", "the picture.png", "image/png"),
         ] {
             let made = server.call_in(&namespace, "POST", &objects, object(&format!("{web}{path}"), json!({"by": "me"}))).await.ok();
             let blob = &made["blobs"][0];
@@ -206,7 +206,7 @@ both! {
         let (namespace, objects) = bucket(&server).await;
         let from = object("s3://media/deep/er/a picture.png", json!({}));
         let object_made = server.call_in(&namespace, "POST", &objects, from).await.ok();
-        assert_eq!(object_made["blobs"][0]["details"]["filename"], "a_picture.png");
+        assert_eq!(object_made["blobs"][0]["details"]["filename"], "a picture.png");
         assert_eq!(object_made["blobs"][0]["details"]["mime_type"], "image/png");
         let path = format!("{objects}/{}", object_made["object_id"].as_str().unwrap());
         assert_eq!(bytes(&server, &namespace, &path).await, PNG);

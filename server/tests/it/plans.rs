@@ -100,13 +100,8 @@ impl Schema {
     /// Tables that SQLite reads whole.
     fn scans(&self, connection: &rusqlite::Connection, text: &str) -> BTreeSet<String> {
         let named = self.named(text);
-        let explained = format!("EXPLAIN QUERY PLAN {text}");
-        let mut statement = connection.prepare(&explained).unwrap();
-        // Arguments that nobody binds are null.
-        let mut rows = statement.raw_query();
         let mut found = BTreeSet::new();
-        while let Some(row) = rows.next().unwrap() {
-            let step: String = row.get(3).unwrap();
+        for step in steps(connection, text) {
             let mut words = step.split_whitespace();
             if words.next() != Some("SCAN") {
                 continue;
@@ -147,6 +142,42 @@ async fn sequential(connection: &mut PgConnection, text: &str) -> BTreeSet<Strin
         behind.split_whitespace().next().map(ToOwned::to_owned)
     });
     scans.collect()
+}
+
+/// What is looked up by many ids is found by them, and not by looking at all that its owner has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_named_is_found_by_its_name() {
+    let sqlite = Server::start(Database::Sqlite).await;
+    let lite = rusqlite::Connection::open(sqlite.app.config().data.join("loupe.db")).unwrap();
+    let many = regex::Regex::new(r"(?:(\w+)\.)?(\w+) IN \(\$\d+(?:, \$\d+){15,}\)").unwrap();
+    let (mut count, mut faults) = (0, Vec::new());
+    for statement in inventory::iter::<Statement> {
+        for found in many.captures_iter(statement.text) {
+            count += 1;
+            let steps = steps(&lite, statement.text);
+            let by = format!("{}=?", &found[2]);
+            if !steps.iter().any(|step| step.contains(&by)) {
+                faults.push(format!("{} {}: {steps:?}", statement.file, statement.name));
+            }
+        }
+    }
+    assert!(count > 8, "only {count} statements");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    databases::leave().await;
+}
+
+/// The steps that SQLite takes.
+fn steps(connection: &rusqlite::Connection, text: &str) -> Vec<String> {
+    let mut statement = connection
+        .prepare(&format!("EXPLAIN QUERY PLAN {text}"))
+        .unwrap();
+    // Arguments that nobody binds are null.
+    let mut rows = statement.raw_query();
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        steps.push(row.get(3).unwrap());
+    }
+    steps
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -46,5 +46,19 @@ both! {
         assert_eq!(chunks().await, ["eleven twelve", "nine ten", "seven eight"]);
         let count = server.call_in(&namespace, "GET", "/v1/collections/chunks/documents/count", Value::Null).await.ok();
         assert_eq!(count["count"], 3);
+        // Whoever follows the feed has what the collection has.
+        let gone = server.events("documents.deleted.batch").await;
+        assert_eq!((gone.len(), &gone[0]["payload"]["count"]), (1, &json!(2)), "{gone:#?}");
+        assert_eq!((&batch["documents_deleted"], &batch["tier_tasks"][0]["documents_deleted"]), (&json!(2), &json!(2)), "{batch:#}");
+        let mut held = std::collections::BTreeSet::new();
+        for event in server.events("collection.documents.written").await {
+            held.extend(event["payload"]["document_ids"].as_array().unwrap().clone().into_iter().map(|id| id.to_string()));
+        }
+        for id in gone[0]["payload"]["document_ids"].as_array().unwrap() {
+            assert!(held.remove(&id.to_string()), "{id} was told of before");
+        }
+        let list = server.call_in(&namespace, "POST", "/v1/collections/chunks/documents/list", json!({"limit": 100})).await.ok();
+        let listed = list["results"].as_array().unwrap().iter().map(|one| one["document_id"].to_string());
+        assert_eq!(listed.collect::<std::collections::BTreeSet<_>>(), held);
     }
 }

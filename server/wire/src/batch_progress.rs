@@ -361,6 +361,9 @@ impl Default for ExtractorJobInfo {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct FailedDocument {
     pub object_id: String,
+    /// What the object's first file is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     args,
-    db::{Arg, Db, Json, Tx},
+    db::{Arg, Db, Json, Tx, verbatim},
     error::Result,
 };
 
@@ -10,8 +10,8 @@ crate::sql! {
     const FIND_USER = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const BY_EMAIL = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND email = $3";
     const BY_IDENTITY = "SELECT u.user_id, u.email, u.created_at, u.data FROM app_identities i JOIN app_users u ON u.user_id = i.user_id AND u.org_id = i.org_id WHERE i.org_id = $1 AND i.app_id = $2 AND i.issuer = $3 AND i.subject = $4";
-    const USERS = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 ORDER BY created_at, user_id LIMIT $3";
-    const COUNT_USERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_users WHERE org_id = $1 AND app_id = $2";
+    const USERS = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND ($3 = '' OR LOWER(email) LIKE $3 ESCAPE '!' OR LOWER(CAST(data AS TEXT)) LIKE $4 ESCAPE '!') ORDER BY created_at, user_id LIMIT $5 OFFSET $6";
+    const COUNT_USERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_users WHERE org_id = $1 AND app_id = $2 AND ($3 = '' OR LOWER(email) LIKE $3 ESCAPE '!' OR LOWER(CAST(data AS TEXT)) LIKE $4 ESCAPE '!')";
     const INSERT_USER = "INSERT INTO app_users (user_id, org_id, app_id, email, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $5, $6)";
     const HOLD_USER = "UPDATE app_users SET updated_at = updated_at WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const UPDATE_USER = "UPDATE app_users SET updated_at = $4, data = $5 WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
@@ -110,17 +110,23 @@ pub(super) async fn by_identity_in(
     Ok(tx.one(BY_IDENTITY, args).await?.map(user))
 }
 
-/// The first ones that came.
-pub async fn list(db: &Db, place: &Place, most: i64) -> Result<Vec<User>> {
-    let rows: Vec<Row> = db
-        .all(USERS, args![&place.org_id, &place.app_id, most])
-        .await?;
-    Ok(rows.into_iter().map(user).collect())
-}
-
-pub async fn count(db: &Db, place: &Place) -> Result<i64> {
-    db.number(COUNT_USERS, args![&place.org_id, &place.app_id])
-        .await
+/// Those of whose address or name `search` is a part, the first that came first, with how many they are.
+pub async fn list(
+    db: &Db,
+    place: &Place,
+    search: &str,
+    (limit, offset): (i64, i64),
+) -> Result<(Vec<User>, i64)> {
+    let part = verbatim(&search.trim().to_lowercase());
+    let (address, name) = match part.as_str() {
+        "" => (String::new(), String::new()),
+        part => (format!("%{part}%"), format!("%\"name\":\"%{part}%\"%")),
+    };
+    let mut args = args![&place.org_id, &place.app_id, &address, &name];
+    let total = db.number(COUNT_USERS, args.clone()).await?;
+    args.extend(args![limit, offset]);
+    let rows: Vec<Row> = db.all(USERS, args).await?;
+    Ok((rows.into_iter().map(user).collect(), total))
 }
 
 pub(super) async fn insert(tx: &mut Tx, place: &Place, user: &User) -> Result<()> {

@@ -5,6 +5,7 @@ use loupe_wire::{
     AppInvitationResponse, AppUserResponse, GenericDeleteResponse, InviteUserRequest,
     ListInvitationsResponse, ListUsersResponse, SignInTestResponse, UpdateRoleRequest,
 };
+use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{Hosted, store};
@@ -24,6 +25,7 @@ use crate::{
     },
     id,
     json::Json,
+    list::Params,
     mail,
     openapi::routes,
 };
@@ -58,12 +60,27 @@ fn told(app_id: &str, user: User) -> AppUserResponse {
     }
 }
 
-/// Everybody who signed in, the first ones first.
-pub async fn list(app: &App, caller: &Caller, app_id: &str) -> Result<ListUsersResponse> {
+/// Everybody who signed in, the first ones first; those of whose address or name `search` is a part.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    query: UsersQuery,
+) -> Result<ListUsersResponse> {
+    let (limit, offset) = (query.limit.unwrap_or(LISTED), query.offset.unwrap_or(0));
+    if !(1..=LISTED).contains(&limit) {
+        let msg = "must be between 1 and 10000";
+        return Err(Violation::query("limit", "range", msg, limit.into()).into());
+    }
+    if offset < 0 {
+        let msg = "must be at least 0";
+        return Err(Violation::query("offset", "range", msg, offset.into()).into());
+    }
     let (place, _) = place(app, caller, app_id).await?;
-    let users = people::list(app.db(), &place, LISTED).await?;
+    let search = query.search.unwrap_or_default();
+    let (users, total) = people::list(app.db(), &place, &search, (limit, offset)).await?;
     Ok(ListUsersResponse {
-        total: people::count(app.db(), &place).await?,
+        total,
         users: users
             .into_iter()
             .map(|user| told(&place.app_id, user))
@@ -253,14 +270,26 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(delete_invitation))
 }
 
-/// Everybody who signed in to an app.
-#[utoipa::path(get, path = "/v1/apps/{app_id}/users", tag = "apps", responses((status = 200, body = ListUsersResponse)))]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct UsersQuery {
+    /// 1 to 10000, which is the default.
+    limit: Option<i64>,
+    /// From 0.
+    offset: Option<i64>,
+    /// A part of an address or a name.
+    search: Option<String>,
+}
+
+/// Everybody who signed in to an app, the first ones first.
+#[utoipa::path(get, path = "/v1/apps/{app_id}/users", tag = "apps", params(UsersQuery), responses((status = 200, body = ListUsersResponse)))]
 async fn list_app_users(
     State(app): State<App>,
     org: Org<Admin>,
     Path(app_id): Path<String>,
+    Params(query): Params<UsersQuery>,
 ) -> Result<Json<ListUsersResponse>> {
-    list(&app, &org.caller, &app_id).await.map(Json)
+    list(&app, &org.caller, &app_id, query).await.map(Json)
 }
 
 /// Removes somebody from an app, signed out everywhere.

@@ -195,8 +195,8 @@ fn notice(batch: &BatchModel, namespace_id: &str, counts: &store::Counts) -> Not
     let written = said(documents, "document", ("was written", "were written"));
     let content = match &batch.error {
         Some(error) if failed > 0 => format!(
-            "{written} from {}. The first error: {error}",
-            counted(total - failed, "object")
+            "{written} from {}, of which {failed} failed. The first error: {error}",
+            counted(total, "object")
         ),
         _ => format!("{written} from {}.", counted(total, "object")),
     };

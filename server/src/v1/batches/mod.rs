@@ -191,6 +191,10 @@ pub async fn failures(
     let rows = store::failed(app.db(), batch_id, which, limit, offset).await?;
     let failure = |row: store::FailedRow| FailedDocument {
         object_id: row.object_id,
+        filename: row.object.and_then(|object| {
+            let first = object.0.blobs.into_iter().next()?;
+            first.details?.filename
+        }),
         document_id: row.document_id,
         collection_id: row.collection_id,
         tier_num: Some(row.tier),

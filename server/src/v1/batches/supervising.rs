@@ -44,7 +44,7 @@ crate::sql! {
     const MOVED = "SELECT CAST(COALESCE(MAX(updated_at), 0) AS BIGINT), CAST(COALESCE(MAX(CASE WHEN status = 'PROCESSING' THEN lease_until ELSE 0 END), 0) AS BIGINT) FROM tasks WHERE org_id = $1 AND parent_id = $2";
     const FAILURES = "SELECT COALESCE(error_type, 'permanent'), CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($2 < 0 OR tier = $2) GROUP BY COALESCE(error_type, 'permanent') ORDER BY 1";
     const FAIL_WAITING = "UPDATE batch_objects SET status = 'FAILED', error = $2, error_type = $3, updated_at = $4 WHERE batch_id = $1 AND status = 'PENDING'";
-    const FAIL_OBJECTS = "UPDATE objects SET status = 'FAILED', updated_at = $3 WHERE namespace_id = $1 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') AND object_id IN (SELECT object_id FROM batch_objects WHERE batch_id = $2 AND status = 'PENDING')";
+    const FAIL_OBJECTS = "UPDATE objects SET status = 'FAILED', error = $4, updated_at = $3 WHERE namespace_id = $1 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') AND object_id IN (SELECT object_id FROM batch_objects WHERE batch_id = $2 AND status = 'PENDING')";
 }
 
 /// What a look finds.
@@ -238,7 +238,7 @@ async fn end(app: &App, batch_id: &str, owner: Owner, over: Over) -> Result<()> 
                 }
                 jobs::cancel_children(tx, &over.task_id, now).await?;
                 if batch.r#type == BatchType::Bucket {
-                    let args = args![&owner.namespace_id, &id, now];
+                    let args = args![&owner.namespace_id, &id, now, over.reason];
                     tx.run(FAIL_OBJECTS, args).await?;
                 }
                 let args = args![&id, over.reason, over.error_type, now];

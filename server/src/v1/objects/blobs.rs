@@ -17,7 +17,7 @@ use super::{
 use crate::{
     app::App,
     auth::{Scope, Write},
-    blob::{self, safe_name},
+    blob::{self, safe_name, shown_name},
     error::{ApiError, Result, Violation},
     id,
     v1::uploads,
@@ -281,7 +281,7 @@ fn bytes_named(request: &CreateBlobRequest, bytes: Vec<u8>, mime: &str) -> Sourc
             };
             format!("{}.{extension}", request.property)
         },
-        safe_name,
+        shown_name,
     );
     Source::Bytes {
         bytes: bytes.into(),

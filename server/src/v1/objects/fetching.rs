@@ -15,7 +15,7 @@ use url::Url;
 use super::blobs::{CONNECTION, Reading, default_mime, given_name};
 use crate::{
     app::App,
-    blob::{LINK, safe_name},
+    blob::{LINK, safe_name, shown_name},
     error::{ApiError, Result},
     id,
     v1::connections::{self, Link},
@@ -252,8 +252,8 @@ async fn keep(
 ) -> Result<Fetched> {
     let app = reading.app;
     let filename = match (given_name(request), found.name) {
-        (Some(given), _) => safe_name(given),
-        (None, Some(name)) => safe_name(&name),
+        (Some(given), _) => shown_name(given),
+        (None, Some(name)) => shown_name(&name),
         (None, None) => request.property.clone(),
     };
     let own = request.metadata.as_ref();

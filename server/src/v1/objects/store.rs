@@ -14,21 +14,21 @@ crate::sql! {
     // Another one with its keys, of a transaction beside, is no error: that would end the transaction on PostgreSQL.
     const INSERT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11) ON CONFLICT DO NOTHING";
     const HOLD = "UPDATE objects SET updated_at = updated_at WHERE namespace_id = $1 AND object_id = $2";
-    const UPDATE = "UPDATE objects SET key_prefix = $3, unique_key = $4, content_hash = $5, status = $6, size_bytes = $7, updated_at = $8, data = $9 WHERE namespace_id = $1 AND object_id = $2";
-    const FIND = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id = $3";
-    const FIND_ANYWHERE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id = $2";
-    const BY_UNIQUE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND unique_key = $3";
-    const BY_HASH = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND content_hash = $3 ORDER BY created_at LIMIT 1";
-    const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
-    const PAGE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
+    const UPDATE = "UPDATE objects SET key_prefix = $3, unique_key = $4, content_hash = $5, status = $6, size_bytes = $7, updated_at = $8, data = $9, error = CASE WHEN CAST($6 AS TEXT) = 'FAILED' THEN error END WHERE namespace_id = $1 AND object_id = $2";
+    const FIND = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id = $3";
+    const FIND_ANYWHERE = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND object_id = $2";
+    const BY_UNIQUE = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND unique_key = $3";
+    const BY_HASH = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND content_hash = $3 ORDER BY created_at LIMIT 1";
+    const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
+    const PAGE = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
     const STATUSES = "SELECT status, CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2 GROUP BY status";
     // A hundred ids at once: fewer are filled up with the last one.
-    const FIND_MANY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id || '' = $1 AND bucket_id || '' = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
-    const FIND_NAMED = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id || '' = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101)";
+    const FIND_MANY = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id || '' = $1 AND bucket_id || '' = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
+    const FIND_NAMED = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id || '' = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101)";
     const LIVING = "SELECT object_id FROM objects WHERE namespace_id || '' = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101) AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const FILLED = "SELECT DISTINCT collection_id FROM processed WHERE namespace_id = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101) AND documents > 0";
-    const SET_STATE = "UPDATE objects SET status = $3, updated_at = $4, data = $5 WHERE namespace_id = $1 AND object_id = $2";
+    const SET_STATE = "UPDATE objects SET status = $3, updated_at = $4, data = $5, error = CASE WHEN CAST($3 AS TEXT) = 'FAILED' THEN error END WHERE namespace_id = $1 AND object_id = $2";
     const DELETE = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
 }
 
@@ -40,11 +40,12 @@ pub struct Columns {
     pub size_bytes: i64,
 }
 
-pub(super) type Row = (String, String, i64, Json<ObjectResponse>);
+pub(super) type Row = (String, String, i64, Json<ObjectResponse>, Option<String>);
 
-/// The status is a column of its own, for it changes without the rest.
-pub(super) fn read((_, status, _, Json(mut object)): Row) -> ObjectResponse {
+/// The status and what it comes from are columns of their own, for they change without the rest.
+pub(super) fn read((_, status, _, Json(mut object), error): Row) -> ObjectResponse {
     object.status = reading::from_value(&status.into()).unwrap_or(TaskStatusEnum::Unknown);
+    object.error = error;
     object
 }
 
