@@ -68,23 +68,6 @@ pub fn batch() -> AnyView {
     let api = Signal::derive(move || session.api_in(ns.get()));
     let load = Load::of(move || api.get(), move || path.get());
     load.poll_while(active);
-    let ended = Memo::new(move |_| {
-        load.good()
-            .map(|batch| (batch.int("failed_object_count"), active(&batch)))
-    });
-    let offset = Query::new("offset");
-    let failed = Load::of(
-        move || api.get(),
-        move || {
-            // Read, not only tracked: what nobody reads never learns that it has changed.
-            ended.get();
-            format!(
-                "{}/failed-documents?limit=50&offset={}",
-                path.get(),
-                offset.number()
-            )
-        },
-    );
     let change = Change::new();
     let shown = Shown {
         api,
@@ -104,7 +87,6 @@ pub fn batch() -> AnyView {
     };
     let (stoppable, draft) = (is(can_stop), is(is_draft));
     let over = is(|batch| !active(batch) && !is_draft(batch));
-    let nothing = || view! { <p class="muted">"No object failed."</p> }.into_any();
     let title = Signal::derive(move || {
         format!(
             "Batch {}",
@@ -128,6 +110,35 @@ pub fn batch() -> AnyView {
         {refusal(change)}
         {loaded(load, waiting(5), move |batch| state(batch, shown))}
         {left_out(load)}
+        {failed(shown)}
+    }
+    .into_any()
+}
+
+/// Asked for again whenever more of them have failed, and at the end.
+fn failed(shown: Shown) -> AnyView {
+    let Shown {
+        api, path, load, ..
+    } = shown;
+    let ended = Memo::new(move |_| {
+        load.good()
+            .map(|batch| (batch.int("failed_object_count"), active(&batch)))
+    });
+    let offset = Query::new("offset");
+    let failed = Load::of(
+        move || api.get(),
+        move || {
+            // Read, not only tracked: what nobody reads never learns that it has changed.
+            ended.get();
+            format!(
+                "{}/failed-documents?limit=50&offset={}",
+                path.get(),
+                offset.number()
+            )
+        },
+    );
+    let nothing = || view! { <p class="muted">"No object failed."</p> }.into_any();
+    view! {
         <h2>"Failed objects"</h2>
         <Listing load=failed offset=Some(offset) label="Failed objects" empty=ViewFn::from(nothing) row=failure columns=FAILED/>
     }
