@@ -31,6 +31,8 @@ use crate::{
 
 /// Matches of one look that are kept, and documents that it was made for.
 const KEPT: usize = 100;
+/// Letters of an input that a sentence has; what is longer is no words of people.
+const LONGEST_SAID: usize = 100;
 
 /// The member of a baseline that has the ids of what people know of.
 const KNOWN: &str = "known";
@@ -71,6 +73,8 @@ struct Found {
     holds: bool,
     count: usize,
     matches: Vec<AlertMatchResult>,
+    /// The retriever that was asked, by name and with what; where it is documents.
+    asked: String,
     /// What was found, in words, where it is no documents.
     findings: Vec<conditions::Finding>,
     /// The namespaces that it was found in.
@@ -144,6 +148,7 @@ async fn search(app: &App, alert: &Alert, cause: &Cause) -> Result<Found> {
     let retriever = retrievers::known(app, &scope, retriever_id).await?;
     let mut inputs = ask.inputs.clone();
     inputs.extend(cause.inputs.clone());
+    let asked = asked(&retriever.name, &inputs);
     let execute = Execute {
         inputs,
         behind: !cause.is_request,
@@ -168,6 +173,7 @@ async fn search(app: &App, alert: &Alert, cause: &Cause) -> Result<Found> {
         holds,
         count: documents.len(),
         matches: documents.iter().take(KEPT).map(matched).collect(),
+        asked,
         within,
         ..Found::default()
     })
@@ -307,7 +313,8 @@ async fn decide(
         tell(tx, alert, "alert.execution.completed", payload, now).await?;
     }
     if result.triggered {
-        let told = (found.findings.as_slice(), found.within.as_slice());
+        let text = sentence(alert, &result, &found.asked, &found.findings);
+        let told = (text, found.findings.as_slice(), found.within.as_slice());
         fire(tx, owner, alert, &result, told, now).await?;
     }
     Ok(result)
@@ -351,10 +358,9 @@ async fn fire(
     owner: &str,
     alert: &Alert,
     result: &AlertExecutionResult,
-    (findings, within): (&[conditions::Finding], &[String]),
+    (text, findings, within): (String, &[conditions::Finding], &[String]),
     now: i64,
 ) -> Result<()> {
-    let text = sentence(alert, result, findings);
     let ids = ids_of(findings);
     let payload = json!({
         "execution_id": result.execution_id, "match_count": result.match_count, "text": text,
@@ -408,6 +414,7 @@ async fn fire(
 fn sentence(
     alert: &Alert,
     result: &AlertExecutionResult,
+    asked: &str,
     findings: &[conditions::Finding],
 ) -> String {
     let name = &alert.alert.name;
@@ -418,11 +425,24 @@ fn sentence(
             .collect();
         return format!("{name}: {}", said.join("; "));
     }
-    let retriever = alert.alert.retriever_id.as_deref().unwrap_or_default();
     match result.match_count {
-        0 => format!("{name}: the retriever {retriever} finds nothing"),
-        1 => format!("{name}: the retriever {retriever} finds one document"),
-        count => format!("{name}: the retriever {retriever} finds {count} documents"),
+        0 => format!("{name}: {asked} finds nothing"),
+        1 => format!("{name}: {asked} finds one document"),
+        count => format!("{name}: {asked} finds {count} documents"),
+    }
+}
+
+/// A retriever and the words that it was asked with, as a sentence begins.
+fn asked(retriever: &str, inputs: &Object) -> String {
+    let words: Vec<String> = inputs
+        .values()
+        .filter_map(|value| value.as_str())
+        .filter(|words| !words.trim().is_empty() && words.chars().count() <= LONGEST_SAID)
+        .map(|words| format!("“{}”", words.trim()))
+        .collect();
+    match words.is_empty() {
+        true => retriever.to_owned(),
+        false => format!("{retriever}, asked for {},", words.join(" and ")),
     }
 }
 
