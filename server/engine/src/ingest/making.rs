@@ -167,7 +167,7 @@ impl Maker<'_> {
         if recording(blob.bytes.sample()).is_some() {
             return self.of_recording(params, name, blob, notes).await;
         }
-        if decode::mime(&claim(blob), blob.bytes.sample()).starts_with("text/") {
+        if !is_picture(blob) && mime(blob).starts_with("text/") {
             let file = self.text_file(blob, Reading::default(), notes).await?;
             return self.cut(&TextParams::whole(), name.to_owned(), file).await;
         }
@@ -429,8 +429,7 @@ impl Maker<'_> {
                 params.most_bytes >> 20
             )));
         }
-        let mime = decode::mime(&claim(blob), blob.bytes.sample());
-        if recording(blob.bytes.sample()).is_some() || mime.starts_with("image/") {
+        if recording(blob.bytes.sample()).is_some() || is_picture(blob) {
             return self.of_media(&params.media, &name, blob, notes).await;
         }
         let how = Reading {
@@ -444,4 +443,15 @@ impl Maker<'_> {
         }
         self.cut(&params.text, name, file).await
     }
+}
+
+/// What the file is by its bytes.
+fn mime(blob: &BlobInput) -> String {
+    decode::mime(&claim(blob), blob.bytes.sample())
+}
+
+/// Whether a file is to be seen. What was sent as a picture and has no mark of anything else is one, or broken: it is no text.
+fn is_picture(blob: &BlobInput) -> bool {
+    let mime = mime(blob);
+    mime.starts_with("image/") || (blob.kind == "image" && mime.starts_with("text/"))
 }

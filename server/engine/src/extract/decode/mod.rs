@@ -170,6 +170,9 @@ pub fn mime(claim: &Claim, bytes: &[u8]) -> String {
     if sniff::is_pdf(bytes) {
         return "application/pdf".to_owned();
     }
+    if is_drawing(claim, bytes) {
+        return "image/svg+xml".to_owned();
+    }
     if is_email(claim, bytes) {
         return "message/rfc822".to_owned();
     }
@@ -213,6 +216,11 @@ fn claims_html(claim: &Claim) -> bool {
 
 fn claims_markdown(claim: &Claim) -> bool {
     claim.says("", "text/markdown", &["md", "markdown"])
+}
+
+/// A text of Markdown may begin with a drawing.
+fn is_drawing(claim: &Claim, bytes: &[u8]) -> bool {
+    !claims_markdown(claim) && sniff::is_svg(bytes)
 }
 
 fn is_email(claim: &Claim, bytes: &[u8]) -> bool {
@@ -279,7 +287,7 @@ fn text(claim: &Claim, bytes: &[u8], attached: bool) -> Result<TextFile> {
             )),
         });
     }
-    if sniff::is_binary(bytes) {
+    if sniff::is_binary(bytes) || is_drawing(claim, bytes) {
         return Err(ExtractError::permanent(format!(
             "the file is not text: {}",
             sniff::looks_like(bytes)

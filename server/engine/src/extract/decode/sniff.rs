@@ -2,6 +2,7 @@
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
+use quick_xml::{Reader, events::Event};
 
 /// How many bytes are looked at.
 const HEAD: usize = 8 << 10;
@@ -93,6 +94,7 @@ pub fn looks_like(bytes: &[u8]) -> String {
     match known(bytes) {
         Some(known) => format!("it looks like {}", known.words),
         None if is_pdf(bytes) => "it looks like a PDF".to_owned(),
+        None if is_svg(bytes) => "it looks like an SVG drawing".to_owned(),
         None if is_html(bytes) => "it looks like a web page".to_owned(),
         None if head(bytes).contains(&0) => "it holds binary data of an unknown kind".to_owned(),
         None => "it looks like text".to_owned(),
@@ -147,6 +149,7 @@ pub fn known(bytes: &[u8]) -> Option<Known> {
         Some((_, "video/x-matroska", words)) if says_webm(bytes) => ("video/webm", *words),
         Some((_, "application/zip", _)) => packed(bytes),
         Some((_, mime, words)) => (*mime, *words),
+        None if is_pnm(bytes) => ("image/x-portable-anymap", "a PNM picture"),
         None => container(bytes)?,
     };
     Some(Known { mime, words })
@@ -177,6 +180,46 @@ fn container(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         b"M4A " => ("audio/mp4", "an MP4 recording"),
         _ => ("video/mp4", "an MP4 video"),
     })
+}
+
+/// Pictures whose head is written in letters: `P6`, width, height and the largest value, with comments between. Texts may begin
+/// with the first of it.
+fn is_pnm(bytes: &[u8]) -> bool {
+    let [b'P', kind @ b'1'..=b'7', rest @ ..] = head(bytes) else {
+        return false;
+    };
+    if *kind == b'7' {
+        return rest.starts_with(b"\n") && holds(rest, b"\nENDHDR\n");
+    }
+    let text = String::from_utf8_lossy(rest);
+    let lines = text.lines().map(|line| line.split('#').next());
+    let words: Vec<&str> = lines.flatten().flat_map(str::split_whitespace).collect();
+    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = words.iter().take_while(|word| is_number(word)).count();
+    let (bitmap, written) = (matches!(kind, b'1' | b'4'), matches!(kind, b'1'..=b'3'));
+    text.starts_with([' ', '\t', '\r', '\n', '#'])
+        && numbers >= if bitmap { 2 } else { 3 }
+        && (!written || numbers == words.len())
+}
+
+/// Whether a file is XML whose first element is a drawing.
+pub fn is_svg(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head(bytes));
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if !text.starts_with('<') {
+        return false;
+    }
+    let mut reader = Reader::from_str(text);
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(element) | Event::Empty(element)) => {
+                return element.local_name().as_ref() == "svg";
+            }
+            Ok(Event::Text(text)) if text.trim().is_empty() => {}
+            Ok(Event::Decl(_) | Event::Comment(_) | Event::DocType(_) | Event::PI(_)) => {}
+            _ => return false,
+        }
+    }
 }
 
 /// Whether a file names one of these brands behind its first one, as some that it can be read as.
@@ -258,6 +301,43 @@ mod tests {
             );
         }
         assert_eq!(charset_of_mime("text/plain"), None);
+    }
+
+    #[test]
+    fn pictures_that_begin_as_texts_do() {
+        let is_picture = |text: &str| known(text.as_bytes()).is_some();
+        for picture in [
+            "P6\n# by hand\n2 1\n255\nabcdef",
+            "P5 2 1 255\nab",
+            "P4\n8 1\nx",
+            "P3\n1 1 255 1 2 3",
+            "P1\n# comment\n2 2\n0 1\n1 0\n",
+            "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\na",
+        ] {
+            assert!(is_picture(picture), "{picture}");
+        }
+        for text in [
+            "P6 is the sixth of them",
+            "P1 10 20 things",
+            "P2: 10 20 30",
+            "P3",
+            "P7\nWIDTH is given",
+        ] {
+            assert!(!is_picture(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn drawings_are_told_by_their_first_element() {
+        for drawing in [
+            "<svg xmlns='http://www.w3.org/2000/svg'/>",
+            "\u{feff}<?xml version='1.0'?>\n<!-- made by hand -->\n<!DOCTYPE svg PUBLIC 'a' 'b'>\n<svg:svg>",
+        ] {
+            assert!(is_svg(drawing.as_bytes()), "{drawing}");
+        }
+        for text in ["<html><svg/></html>", "svg", "<!-- words", "a <svg/>", "<"] {
+            assert!(!is_svg(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

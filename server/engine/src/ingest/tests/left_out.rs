@@ -79,6 +79,36 @@ async fn pictures_after_the_first_of_a_file() {
 }
 
 #[tokio::test]
+async fn pictures_that_look_like_texts_are_no_texts() {
+    let ppm = b"P6\n4 4\n255\nabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuv".as_slice();
+    let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"><text>words</text></svg>".as_slice();
+    for extractor in ["multimodal_extractor", "universal_extractor"] {
+        for kind in ["image", "text"] {
+            let made = seen(extractor, file("a", kind, "text/plain", ppm)).await;
+            let documents = made.documents.unwrap();
+            assert_eq!(documents[0].payload["width"], 4, "{extractor} {kind}");
+            assert!(!documents[0].payload.contains_key("text"), "{documents:?}");
+            let made = seen(extractor, file("a", kind, "text/plain", svg)).await;
+            let refused = made.documents.unwrap_err().error;
+            assert!(refused.contains("an SVG drawing"), "{extractor}: {refused}");
+        }
+        let made = seen(extractor, file("a", "image", "image/png", "words")).await;
+        let refused = made.documents.unwrap_err().error;
+        assert!(refused.contains("not a picture"), "{extractor}: {refused}");
+    }
+    for bytes in [ppm, svg] {
+        let made = outcome(
+            "text_extractor",
+            json!({}),
+            file("a", "text", "text/plain", bytes),
+        )
+        .await;
+        let refused = made.documents.unwrap_err().error;
+        assert!(refused.contains("the file is not text"), "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn a_whole_file_leaves_nothing_out() {
     for (extractor, file) in [
         ("text_extractor", pdf(&["one", "two"])),
