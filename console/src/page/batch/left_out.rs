@@ -25,6 +25,10 @@ const REASONS: &[(&str, &str)] = &[
         "beyond as many as the collection reads of one file",
     ),
     (
+        "first_picture_only",
+        "after the first, which alone is taken of such a file",
+    ),
+    (
         "max_video_segments",
         "beyond as many as the collection makes of one file",
     ),
