@@ -19,6 +19,8 @@ use crate::web::Ask;
 
 /// Most bytes of a query's file.
 const MAX_QUERY_BYTES: usize = 20 << 20;
+/// Most files and pictures that are searched with at once.
+const MAX_QUERY_FILES: usize = 10;
 /// How long a query waits for a file by URL.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -40,7 +42,8 @@ pub(crate) struct Query {
 enum Asked {
     Done(Query),
     Text(Vec<String>),
-    Image(Pixels),
+    /// Pictures, and texts that are meant together with them.
+    Pictures(Vec<Pixels>, Vec<String>),
 }
 
 /// What one search asks, where, and how its text is cut.
@@ -74,12 +77,19 @@ pub(crate) async fn resolve(
                     queries.push(query);
                 }
             }
-            Asked::Image(pixels) => {
+            Asked::Pictures(pictures, list) => {
+                let (query, list) = of_texts(list);
+                let list = list.into_iter().map(|text| (queries.len(), text));
+                texts.entry(target.output.clone()).or_default().extend(list);
+                let pictures = pictures.into_iter().map(|pixels| (queries.len(), pixels));
                 images
                     .entry(target.output.clone())
                     .or_default()
-                    .push((queries.len(), pixels));
-                queries.push(Query::default());
+                    .extend(pictures);
+                queries.push(Query {
+                    empty: false,
+                    ..query
+                });
             }
         }
         numbers.resize(queries.len(), i);
@@ -103,9 +113,7 @@ pub(crate) async fn resolve(
         )
     }));
     let (texts, images) = futures::join!(texts, images);
-    for (places, vectors) in texts.into_iter().chain(images) {
-        place(&mut queries, &places, vectors);
-    }
+    place(&mut queries, texts.into_iter().chain(images));
     Ok(numbers.into_iter().zip(queries).collect())
 }
 
@@ -165,39 +173,48 @@ fn of_texts(list: Vec<String>) -> (Query, Vec<String>) {
     (query, list)
 }
 
-/// Gives each query the mean of its vectors, at unit length.
-fn place(queries: &mut [Query], places: &[usize], vectors: Result<Vec<Vec<f32>>, EmbedError>) {
-    let vectors = match vectors {
-        Ok(vectors) => vectors,
-        Err(e) => {
-            for &i in places {
-                queries[i].failed = Some(match &e {
-                    EmbedError::Unavailable(text) => EmbedError::Unavailable(text.clone()),
-                    EmbedError::Invalid(text) => EmbedError::Invalid(text.clone()),
-                    EmbedError::Refused(text) => EmbedError::Refused(text.clone()),
-                    EmbedError::Failed(text) => EmbedError::Failed(text.clone()),
-                });
-            }
-            return;
-        }
-    };
+/// Gives each query the mean of its vectors, at unit length; none where one of them could not be made.
+fn place(
+    queries: &mut [Query],
+    made: impl Iterator<Item = (Vec<usize>, Result<Vec<Vec<f32>>, EmbedError>)>,
+) {
     let mut several = std::collections::BTreeSet::new();
-    for (&i, vector) in places.iter().zip(vectors) {
-        match &mut queries[i].vector {
-            None => queries[i].vector = Some(vector),
-            Some(sum) => {
-                sum.iter_mut().zip(&vector).for_each(|(a, b)| *a += b);
-                several.insert(i);
+    for (places, vectors) in made {
+        let vectors = match vectors {
+            Ok(vectors) => vectors,
+            Err(error) => {
+                for place in places {
+                    queries[place].failed = Some(the_same(&error));
+                }
+                continue;
+            }
+        };
+        for (place, vector) in places.into_iter().zip(vectors) {
+            match &mut queries[place].vector {
+                None => queries[place].vector = Some(vector),
+                Some(sum) => {
+                    sum.iter_mut().zip(&vector).for_each(|(a, b)| *a += b);
+                    several.insert(place);
+                }
             }
         }
     }
-    for i in several {
-        if let Some(vector) = &mut queries[i].vector {
-            let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-            if norm > 0.0 {
-                vector.iter_mut().for_each(|x| *x /= norm);
-            }
+    for place in several {
+        if let Some(vector) = &mut queries[place].vector {
+            crate::embed::normalize(vector);
         }
+    }
+    for query in queries.iter_mut().filter(|query| query.failed.is_some()) {
+        query.vector = None;
+    }
+}
+
+fn the_same(error: &EmbedError) -> EmbedError {
+    match error {
+        EmbedError::Unavailable(text) => EmbedError::Unavailable(text.clone()),
+        EmbedError::Invalid(text) => EmbedError::Invalid(text.clone()),
+        EmbedError::Refused(text) => EmbedError::Refused(text.clone()),
+        EmbedError::Failed(text) => EmbedError::Failed(text.clone()),
     }
 }
 
@@ -210,7 +227,10 @@ async fn ask(
         SearchQueryInput::Text(q) => {
             Asked::Text(q.value.iter().chain(&q.text).take(1).cloned().collect())
         }
-        SearchQueryInput::MultiContent(q) => Asked::Text(q.values.clone()),
+        SearchQueryInput::MultiContent(q) => {
+            let values = q.values.iter().map(|text| Value::from(text.as_str()));
+            several(at, values.collect()).await?
+        }
         SearchQueryInput::Vector(q) => match &q.value {
             None | Some(Value::Null) => Asked::Done(Query {
                 empty: true,
@@ -233,7 +253,10 @@ async fn ask(
                 }
             }
         }
-        SearchQueryInput::Content(q) => content(at, q).await?,
+        SearchQueryInput::Content(q) => match &q.value {
+            Some(Value::Array(values)) => several(at, values.clone()).await?,
+            _ => content(at, q).await?,
+        },
     })
 }
 
@@ -292,6 +315,45 @@ async fn document(
             )))
         }
     }
+}
+
+/// Contents that are meant together, each as if it were the only one.
+async fn several(at: &Execution, values: Vec<Value>) -> Result<Asked, RunError> {
+    let (mut texts, mut pictures) = (Vec::new(), Vec::new());
+    let mut files = 0;
+    for value in values {
+        if !(value.is_string() || value.is_object() || value.is_null()) {
+            return Err(RunError::Invalid(
+                "a query's contents are texts, addresses, or files in base64".into(),
+            ));
+        }
+        files += usize::from(is_file(&value));
+        if files.max(pictures.len()) > MAX_QUERY_FILES {
+            return Err(RunError::Invalid(format!(
+                "a query has {MAX_QUERY_FILES} files at most"
+            )));
+        }
+        let one = ContentQueryInput {
+            value: Some(value),
+            content: None,
+        };
+        match content(at, &one).await? {
+            Asked::Text(more) => texts.extend(more),
+            Asked::Pictures(more, _) => pictures.extend(more),
+            Asked::Done(_) => {}
+        }
+    }
+    Ok(match pictures.is_empty() {
+        true => Asked::Text(texts),
+        false => Asked::Pictures(pictures, texts),
+    })
+}
+
+/// Whether a content names a file, or holds one that says so.
+fn is_file(value: &Value) -> bool {
+    let heads = ["data:", "https://", "http://"];
+    let text = value.as_str().unwrap_or_default();
+    value.is_object() || heads.iter().any(|head| text.starts_with(head))
 }
 
 /// A file by URL or base64, or text.
@@ -385,7 +447,7 @@ async fn file(bytes: Vec<u8>) -> Result<Asked, RunError> {
         let pixels =
             tokio::task::spawn_blocking(move || decode_picture(&bytes, 20_000, 256 << 20)).await;
         return match pixels {
-            Ok(Ok(pixels)) => Ok(Asked::Image(pixels)),
+            Ok(Ok(pixels)) => Ok(Asked::Pictures(vec![pixels], Vec::new())),
             Ok(Err(reason)) => Err(RunError::Invalid(format!(
                 "the picture of the query cannot be read: {reason}"
             ))),
