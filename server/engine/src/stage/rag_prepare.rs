@@ -105,7 +105,7 @@ pub(crate) static DEFINITION: Definition = Definition {
     ],
 };
 
-/// One document's part: its row, its text, and how much of it is kept.
+/// One document's part: its row, its text without the mark that cites it, and whether some of that was cut.
 struct Part {
     row: Row,
     text: String,
@@ -121,7 +121,8 @@ pub(crate) async fn run(
     let rows = at.rows(set).await?;
     let name = p.word("tokenizer");
     let citation = p.object("citation");
-    let parts = parts(at, p, rows, &citation.word("style"))?;
+    let style = citation.word("style");
+    let parts = parts(at, p, rows)?;
     let (separator, budget) = (p.word("separator"), p.count("max_tokens").unwrap_or(8000));
     let (strategy, between, given) = (
         p.word("truncation_strategy"),
@@ -132,8 +133,12 @@ pub(crate) async fn run(
         move || tokens::tokenizer(&name).ok_or_else(|| format!("there is no tokenizer `{name}`"));
     let fitted = offload(move || {
         let bpe = bpe()?;
-        let mut parts = fit(bpe, parts, &between, budget, &strategy);
-        let count = within(bpe, &mut parts, &between, budget);
+        let mut parts = fit(bpe, parts, &style, &between, budget, &strategy);
+        let count = within(bpe, &mut parts, &style, &between, budget);
+        // A mark that is added last is never cut.
+        for part in &mut parts {
+            part.text = cited(&style, part.number, &part.text);
+        }
         Ok::<_, String>((parts, count))
     });
     let (parts, count) = fitted.await?.map_err(RunError::Invalid)?;
@@ -165,12 +170,7 @@ pub(crate) async fn run(
 }
 
 /// The documents that have a text, with it.
-fn parts(
-    at: &mut Execution,
-    p: &Parameters,
-    rows: Vec<Row>,
-    style: &str,
-) -> Result<Vec<Part>, RunError> {
+fn parts(at: &mut Execution, p: &Parameters, rows: Vec<Row>) -> Result<Vec<Part>, RunError> {
     let mut parts = Vec::with_capacity(rows.len());
     let mut empty = 0;
     for (index, row) in rows.into_iter().enumerate() {
@@ -181,7 +181,7 @@ fn parts(
         }
         let number = parts.len() + 1;
         parts.push(Part {
-            text: cited(style, number, &text),
+            text,
             row,
             number,
             cut: false,
@@ -258,10 +258,19 @@ fn citation_of(part: &Part, citation: &Parameters) -> Value {
     told
 }
 
-/// The tokens of the joined parts. Texts may split otherwise when they are joined: then the last gives way.
-fn within(bpe: &CoreBPE, parts: &mut Vec<Part>, separator: &str, budget: usize) -> usize {
+/// The tokens of the joined parts with their marks. Texts may split otherwise when they are joined: then the last gives way.
+fn within(
+    bpe: &CoreBPE,
+    parts: &mut Vec<Part>,
+    style: &str,
+    separator: &str,
+    budget: usize,
+) -> usize {
     loop {
-        let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        let texts: Vec<String> = parts
+            .iter()
+            .map(|part| cited(style, part.number, &part.text))
+            .collect();
         let count = bpe.count_ordinary(&texts.join(separator));
         let Some(last) = parts.last_mut().filter(|_| count > budget) else {
             return count;
@@ -269,16 +278,17 @@ fn within(bpe: &CoreBPE, parts: &mut Vec<Part>, separator: &str, budget: usize) 
         let size = bpe.count_ordinary(&last.text);
         last.text = tokens::cut(bpe, &last.text, size.saturating_sub(count - budget));
         last.cut = true;
-        if last.text.is_empty() {
+        if last.text.trim().is_empty() {
             parts.pop();
         }
     }
 }
 
-/// Brings the parts within the budget.
+/// Brings the parts within the budget, which their marks take some of; a part without any text left is none.
 fn fit(
     bpe: &CoreBPE,
     parts: Vec<Part>,
+    style: &str,
     separator: &str,
     budget: usize,
     strategy: &str,
@@ -289,9 +299,11 @@ fn fit(
         _ => Fit::CutLast,
     };
     let texts = parts.iter().map(|part| part.text.clone()).collect();
-    let fitted = tokens::fit(bpe, texts, separator, budget, how);
+    let mark = |part: &Part| bpe.count_ordinary(&cited(style, part.number, ""));
+    let marks: Vec<usize> = parts.iter().map(mark).collect();
+    let fitted = tokens::fit(bpe, texts, &marks, separator, budget, how);
     let kept = parts.into_iter().zip(fitted).filter_map(|(part, fitted)| {
-        let (text, cut) = fitted?;
+        let (text, cut) = fitted.filter(|(text, _)| !text.trim().is_empty())?;
         Some(Part { text, cut, ..part })
     });
     kept.collect()

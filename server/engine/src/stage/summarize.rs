@@ -226,7 +226,7 @@ async fn documents(
         let first = texts.first().map(|text| tokens::count(bpe, text, budget));
         let is_cut = how == Fit::Whole && first.is_some_and(|count| count > budget);
         let how = if is_cut { Fit::CutLast } else { how };
-        (tokens::fit(bpe, texts, "\n\n", budget, how), is_cut)
+        (tokens::fit(bpe, texts, &[], "\n\n", budget, how), is_cut)
     });
     let (fitted, is_cut) = fitted.await?;
     let kept: Vec<String> = fitted.into_iter().flatten().map(|(text, _)| text).collect();

@@ -132,17 +132,19 @@ pub(crate) enum Fit {
     Each,
 }
 
-/// The texts that are kept, and whether each was cut. Separators count.
+/// The texts that are kept, and whether each was cut. Separators count, and what comes beside each text, in its tokens.
 pub(crate) fn fit(
     bpe: &CoreBPE,
     texts: Vec<String>,
+    beside: &[usize],
     separator: &str,
     budget: usize,
     how: Fit,
 ) -> Vec<Option<(String, bool)>> {
     let between = bpe.count_ordinary(separator);
     let sizes: Vec<usize> = texts.iter().map(|t| count(bpe, t, budget)).collect();
-    let room = budget.saturating_sub(between * sizes.len().saturating_sub(1));
+    let spaces = between * sizes.len().saturating_sub(1);
+    let room = budget.saturating_sub(spaces + beside.iter().sum::<usize>());
     let all: usize = sizes.iter().sum();
     if all <= room {
         return texts.into_iter().map(|text| Some((text, false))).collect();
@@ -162,8 +164,9 @@ pub(crate) fn fit(
         return texts.into_iter().zip(sizes).map(one).collect();
     }
     let (mut left, mut open, mut kept) = (budget, true, Vec::new());
-    for (text, size) in texts.into_iter().zip(sizes) {
-        let before = if kept.is_empty() { 0 } else { between };
+    for (place, (text, size)) in texts.into_iter().zip(sizes).enumerate() {
+        let space = if kept.is_empty() { 0 } else { between };
+        let before = space + beside.get(place).copied().unwrap_or(0);
         if open && size + before <= left {
             left -= size + before;
             kept.push(Some((text, false)));

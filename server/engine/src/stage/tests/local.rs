@@ -283,6 +283,16 @@ async fn a_context_keeps_within_its_tokens() {
             "{strategy}"
         );
     }
+    // What is cut is cited as the others are, and what has no text left is none.
+    for strategy in ["priority_truncate", "proportional"] {
+        let cut = json!({"max_tokens": 120, "truncation_strategy": strategy, "output_mode": "formatted_list", "citation": {"style": "footnote"}});
+        for document in with(cut).await.documents {
+            let (text, citation) = (&document["formatted_content"], &document["citations"]);
+            let mark = format!(" [^{}]", citation["number"]);
+            let text = text.as_str().unwrap();
+            assert!(text.ends_with(&mark) && text.len() > mark.len(), "{text}");
+        }
+    }
     let out = with(json!({"output_mode": "formatted_list", "document_template": "{{ DOC.title | upper }}", "citation": {"style": "footnote"}})).await;
     assert_eq!(out.documents[1]["formatted_content"], "TITLE B [^2]");
     assert_eq!(out.documents[1]["citations"]["document_id"], "b");
