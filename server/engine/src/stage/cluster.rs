@@ -117,7 +117,18 @@ pub(crate) async fn run(
     let metadata = &mut at.report.metadata;
     metadata.insert("clusters".into(), json!(found.clusters.len()));
     metadata.insert("noise".into(), json!(noise));
-    Ok(Working::Rows(match p.word("output_mode").as_str() {
+    let mode = p.word("output_mode");
+    // Those without a vector have been told.
+    let alone = found.labels.iter().filter(|label| **label == NOISE).count();
+    if alone > 0 && mode != "labeled" {
+        at.warn(format!(
+            "stage `{}`: {alone} of {} documents are in no cluster and were left out; lower `min_cluster_size`, or ask for \
+             `labeled`",
+            at.stage,
+            of_row.len()
+        ));
+    }
+    Ok(Working::Rows(match mode.as_str() {
         "labeled" => labeled(rows, &of_row),
         "representatives" => representatives(&rows, &places, &found.clusters),
         _ => told(p, &rows, &places, found.clusters),

@@ -1,6 +1,8 @@
 //! `cross_compare`: the documents found held against those of a reference collection, item by item, by the strictest way
 //! that finds a match: equal, nearly equal letters, the same meaning, the same look.
 
+use std::collections::HashSet;
+
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
@@ -344,6 +346,22 @@ fn others(at: &mut Execution, references: &[Row], field: &str, mode: &str) -> Ve
     others
 }
 
+/// Tells how many documents could not be compared: that they match nothing says nothing of them.
+fn tell_lacking(at: &mut Execution, what: &str, items: &[Item], lacks: impl Fn(&Item) -> bool) {
+    let documents = |items: &mut dyn Iterator<Item = &Item>| {
+        let places: HashSet<usize> = items.map(|item| item.document).collect();
+        places.len()
+    };
+    let lacking = documents(&mut items.iter().filter(|item| lacks(item)));
+    if lacking > 0 {
+        let all = documents(&mut items.iter());
+        at.warn(format!(
+            "stage `{}`: {lacking} of {all} {what} and were not compared by it",
+            at.stage
+        ));
+    }
+}
+
 /// Gives the items the vectors of their texts, by the model that the reference collection's texts were read with.
 async fn meanings(
     at: &mut Execution,
@@ -367,6 +385,9 @@ async fn meanings(
         for (item, vector) in all.into_iter().zip(vectors) {
             item.meaning = Some(vector);
         }
+        let is_mute = |item: &Item| item.meaning.is_none();
+        tell_lacking(at, "documents have no text", sources, is_mute);
+        tell_lacking(at, "references have no text", others, is_mute);
         return Ok(());
     }
     let stage = at.stage.clone();
@@ -416,6 +437,19 @@ async fn looks(
                 }
             }
         }
+        let is_blind = |item: &Item| item.look.is_none();
+        tell_lacking(
+            at,
+            "documents have no vector of a picture",
+            sources,
+            is_blind,
+        );
+        tell_lacking(
+            at,
+            "references have no vector of a picture",
+            others,
+            is_blind,
+        );
         return Ok(());
     }
     let stage = at.stage.clone();

@@ -223,6 +223,12 @@ async fn clusters_are_told_in_three_ways_and_documents_without_a_vector_are_in_n
     assert!(label(0) == label(1) && label(3) == label(4) && label(0) != label(3));
     assert_eq!(label(5), &json!(-1));
     assert!(out.warnings[0].contains("1 documents have no vector"));
+    // What is like nothing is left out, and that is said.
+    let alone = |mode: &str| json!({"cluster": {"algorithm": "hdbscan", "min_cluster_size": 7, "output_mode": mode}});
+    let out = over_cars(alone("clusters")).await;
+    assert!(out.documents.is_empty() && out.warnings[0].contains("6 of 6 documents"));
+    let out = over_cars(alone("labeled")).await;
+    assert!(out.documents.len() == 6 && out.warnings.is_empty());
     let out = over_cars(list("representatives")).await;
     // The middle of each three, by angle.
     assert_eq!(ids(&out), ["c2", "c5"]);
