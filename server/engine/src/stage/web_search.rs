@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::NaiveDate;
 use loupe_wire::{Object, StageCategory, Value};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -51,8 +52,13 @@ impl WebSearch {
         Self { config, client }
     }
 
-    /// The pages found, as the service tells them.
-    async fn find(&self, query: &str, p: &Parameters) -> Result<Vec<Value>, Trouble> {
+    /// The pages found, as the service tells them, of that day or later.
+    async fn find(
+        &self,
+        query: &str,
+        p: &Parameters,
+        since: Option<NaiveDate>,
+    ) -> Result<Found, Trouble> {
         let address = format!("{}/search", self.config.url.trim_end_matches('/'));
         let count = p.count("num_results").unwrap_or(10);
         let request = match self.config.protocol {
@@ -80,6 +86,9 @@ impl WebSearch {
                 url.query_pairs_mut()
                     .append_pair("format", "json")
                     .append_pair("q", query);
+                if let Some(category) = p.text("category") {
+                    url.query_pairs_mut().append_pair("categories", &category);
+                }
                 let request = self.client.get(url);
                 match &self.config.api_key {
                     Some(key) => request.bearer_auth(key.expose_secret()),
@@ -89,11 +98,44 @@ impl WebSearch {
         };
         let answer = ask_json(request.timeout(Duration::from_secs(20))).await?;
         let results = answer.get("results").and_then(Value::as_array).cloned();
-        let mut results =
+        let results =
             results.ok_or_else(|| refused("the search service's answer has no results"))?;
-        results.truncate(count);
-        Ok(results)
+        let mut found = Found {
+            pages: results,
+            undated: 0,
+        };
+        // The other protocol has the service do it.
+        if let (WebSearchProtocol::Searxng, Some(since)) = (self.config.protocol, since) {
+            found
+                .pages
+                .retain(|page| published(page).is_none_or(|day| day >= since));
+            found.pages.truncate(count);
+            let undated = found.pages.iter().filter(|page| published(page).is_none());
+            found.undated = undated.count();
+        }
+        found.pages.truncate(count);
+        Ok(found)
     }
+}
+
+/// What a service found.
+struct Found {
+    pages: Vec<Value>,
+    /// Those of them that were to be of some day or later and tell none.
+    undated: usize,
+}
+
+/// The day of a moment as ISO 8601 has it.
+fn day(text: &str) -> Option<NaiveDate> {
+    text.trim().get(..10)?.parse().ok()
+}
+
+/// The day that a page tells as its own.
+fn published(page: &Value) -> Option<NaiveDate> {
+    let told = page
+        .get("publishedDate")
+        .or_else(|| page.get("published_date"));
+    day(told?.as_str()?)
 }
 
 /// Trouble that lasts until somebody sees to it.
@@ -184,7 +226,7 @@ pub(crate) static DEFINITION: Definition = Definition {
             "start_published_date",
             Kind::Text,
             "",
-            "Only pages of this day or later, such as 2026-01-31",
+            "Only pages of this day or later, such as 2026-01-31; those that tell no day stay where the service does not choose by it",
         ),
         member(
             "category",
@@ -224,23 +266,43 @@ pub(crate) async fn run(
             at.stage
         )));
     }
+    let since = since(at, p)?;
     at.spend(Metered::WebSearches, 1)?;
-    let found = at.away(service.find(&query, p)).await;
-    let found = found.map_err(|trouble| unanswered(at, trouble))?;
+    let found = at.away(service.find(&query, p, since)).await;
+    let Found { pages, undated } = found.map_err(|trouble| unanswered(at, trouble))?;
+    if undated > 0 {
+        at.warn(format!(
+            "stage `{}`: {undated} pages tell no day of their own and may be older than `start_published_date`",
+            at.stage
+        ));
+    }
     at.report
         .metadata
-        .insert("pages".into(), json!(found.len()));
-    rows.extend(
-        found
-            .into_iter()
-            .enumerate()
-            .map(|(rank, page)| row(rank, &page)),
-    );
+        .insert("pages".into(), json!(pages.len()));
+    let has_text = p.flag("include_text");
+    let pages = pages.iter().enumerate();
+    rows.extend(pages.map(|(rank, page)| row(rank, page, has_text)));
     Ok(Working::Rows(rows))
 }
 
+/// The first day that pages may be of.
+fn since(at: &Execution, p: &Parameters) -> Result<Option<NaiveDate>, RunError> {
+    let Some(written) = p
+        .text("start_published_date")
+        .filter(|text| !text.is_empty())
+    else {
+        return Ok(None);
+    };
+    day(&written).map(Some).ok_or_else(|| {
+        RunError::Invalid(format!(
+            "stage `{}`: `start_published_date` is a day such as 2026-01-31, not `{written}`",
+            at.stage
+        ))
+    })
+}
+
 /// A page as a row: named by its address, so that later stages can tell pages apart.
-fn row(rank: usize, page: &Value) -> Row {
+fn row(rank: usize, page: &Value, has_text: bool) -> Row {
     let text = |names: &[&str]| {
         let found = names
             .iter()
@@ -259,7 +321,11 @@ fn row(rank: usize, page: &Value) -> Row {
     row.insert("score".into(), json!(score));
     row.insert("url".into(), url);
     row.insert("title".into(), text(&["title"]));
-    row.insert("content".into(), text(&["text", "content", "snippet"]));
+    let content = match has_text {
+        true => text(&["text", "content", "snippet"]),
+        false => Value::Null,
+    };
+    row.insert("content".into(), content);
     row.insert(
         "published_date".into(),
         text(&["publishedDate", "published_date"]),
