@@ -177,27 +177,25 @@ pub async fn get<L: Level>(
     Ok(found)
 }
 
-/// Benchmarks with this baseline, or all, newest first.
+/// Benchmarks that a retriever is a part of, or all, newest first.
 pub async fn list(
     app: &App,
     scope: &Scope<Read>,
     (retriever_id, status): (Option<String>, Option<String>),
     (page, page_size): (i64, i64),
 ) -> Result<BenchmarkListResponse> {
-    let operation = NamespaceOperation::ReadData;
-    let baseline = match retriever_id.filter(|id| !id.is_empty()) {
-        Some(named) => retriever(app, scope, &named, operation).await?,
+    let status = status.unwrap_or_default();
+    let offset = (page - 1).saturating_mul(page_size);
+    let (benchmarks, total) = match retriever_id.filter(|id| !id.is_empty()) {
+        Some(named) => of_retriever(app, scope, &named, &status, (page_size, offset)).await?,
         None => {
+            let operation = NamespaceOperation::ReadData;
             scope
                 .caller
                 .allow(ResourceType::Retriever, "*", operation)?;
-            String::new()
+            store::list(app.db(), &scope.namespace_id, &status, page_size, offset).await?
         }
     };
-    let narrowed = (baseline.as_str(), status.as_deref().unwrap_or_default());
-    let offset = (page - 1).saturating_mul(page_size);
-    let found = store::list(app.db(), &scope.namespace_id, narrowed, page_size, offset);
-    let (benchmarks, total) = found.await?;
     Ok(BenchmarkListResponse {
         benchmarks,
         total,
@@ -205,6 +203,30 @@ pub async fn list(
         page_size,
         ..Default::default()
     })
+}
+
+/// A page of the benchmarks that a retriever is a part of, of those whose baseline the caller may read, and how many there are.
+async fn of_retriever(
+    app: &App,
+    scope: &Scope<Read>,
+    named: &str,
+    status: &str,
+    (limit, offset): (i64, i64),
+) -> Result<(Vec<BenchmarkResponse>, i64)> {
+    let operation = NamespaceOperation::ReadData;
+    let id = retriever(app, scope, named, operation).await?;
+    let mut found = store::of_retriever(app.db(), &scope.namespace_id, &id, status).await?;
+    found.retain(|one| {
+        let baseline = &one.baseline_retriever_id;
+        let allowed = scope
+            .caller
+            .allow(ResourceType::Retriever, baseline, operation);
+        allowed.is_ok()
+    });
+    let total = i64::try_from(found.len()).unwrap_or(i64::MAX);
+    let place = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
+    let page = found.into_iter().skip(place(offset)).take(place(limit));
+    Ok((page.collect(), total))
 }
 
 /// Removes a benchmark; one that runs ends without a trace.

@@ -28,7 +28,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct BenchmarksQuery {
-    /// The baseline.
+    /// The baseline or a candidate.
     retriever_id: Option<String>,
     status: Option<String>,
     /// From 1, default 1.
