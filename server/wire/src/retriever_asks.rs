@@ -37,6 +37,9 @@ pub struct AdhocExecuteRequest {
     pub limit: Option<i64>,
     #[serde(default)]
     pub stream: bool,
+    /// Whether the answer tells the plan, and why its documents stand where they do.
+    #[serde(default)]
+    pub explain: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

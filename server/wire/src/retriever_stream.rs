@@ -42,6 +42,12 @@ pub struct StreamStageEvent {
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub highlights: Object,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub diagnostics: Object,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub explain_plan: Object,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

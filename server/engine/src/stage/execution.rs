@@ -153,7 +153,7 @@ impl Execution {
 
     /// Tells of a stage that failed and is left out.
     pub fn left_out(&mut self, step: &Step, error: &RunError) -> String {
-        let reason = error.to_string();
+        let reason = error.told();
         let next_step = "the stage was left out; correct it or its inputs";
         self.degrade("stage", &step.name, &reason, next_step);
         self.skip(step, &reason);

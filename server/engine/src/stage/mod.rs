@@ -54,6 +54,7 @@ mod reduce;
 mod relevance;
 mod rerank;
 mod reverse_image;
+mod running;
 mod sandbox;
 mod schema;
 mod sentence;
@@ -92,6 +93,7 @@ pub use page::POSITION as KEY_POSITION;
 pub use pictures::Files;
 pub use plan::{Outcome, Outside, Plan, Run, StageEvent};
 pub use reverse_image::{ReverseImage, ReverseImageConfig};
+pub use running::Failure;
 pub use sandbox::CodeConfig;
 pub use sql_lookup::{Lookup, NotAsked, Tables};
 pub use web_search::{WebSearch, WebSearchConfig, WebSearchProtocol};
@@ -133,6 +135,16 @@ pub enum RunError {
     Embed(#[from] EmbedError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl RunError {
+    /// What is told of it: nothing of what went wrong inside of the store.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Store(StoreError::Internal(_)) => "the document store failed".to_owned(),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl From<crate::template::TemplateError> for RunError {

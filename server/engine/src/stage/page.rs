@@ -20,10 +20,24 @@ const ROW: &str = "row";
 pub const POSITION: &str = "position";
 
 /// One page and the whole it is cut from.
+#[derive(Default)]
 pub(crate) struct Cut {
     pub rows: Vec<Row>,
     pub total: u64,
     pub pagination: Object,
+    /// What the page before ended with is gone, and nothing else says where this one begins.
+    pub moved: bool,
+}
+
+/// Where a page begins.
+#[derive(Default)]
+struct Start {
+    /// The number of its first row, where there is no key.
+    number: usize,
+    /// The last row of the page before.
+    key: Option<Object>,
+    /// What nobody has read is listed from the key on, not by number.
+    by_key: bool,
 }
 
 /// The size of the page, within the limits of its method.
@@ -75,31 +89,33 @@ pub(crate) async fn cut(
         .clone()
         .unwrap_or(Pagination::Cursor(Default::default()));
     let start = start(at, &pagination, size, fingerprint)?;
-    let found = match (set, &pagination) {
-        (Working::Unread { filter, sort }, Pagination::Keyset(p)) => {
+    let mut moved = false;
+    let found = match set {
+        Working::Unread { filter, sort } if start.by_key => {
             let listing = ListQuery {
                 filter,
                 sort,
                 limit: size,
                 ..Default::default()
             };
-            behind(at, listing, p.after.as_ref()).await?
+            behind(at, listing, start.key.as_ref()).await?
         }
-        (Working::Unread { filter, sort }, _) => {
+        Working::Unread { filter, sort } => {
+            let start = start.number;
             check_depth(start, size)?;
             let reach = at.reach(&[]);
             let total = at.run.store.count(&reach, filter.as_ref()).await?;
             let rows = list(&*at.run.store, &reach, filter, sort, start, size).await?;
             Found::numbered(rows, start, total)
         }
-        (Working::Rows(rows), pagination) => {
+        Working::Rows(rows) => {
             let total = rows.len() as u64;
-            let start = match pagination {
-                Pagination::Keyset(p) => after_key(&rows, p.after.as_ref())?,
-                _ => start,
+            let number = match start.key.as_ref().filter(|key| !key.is_empty()) {
+                Some(key) => after_key(&rows, key, &mut moved)?,
+                None => start.number,
             };
-            let rows = rows.into_iter().skip(start).take(size).collect();
-            Found::numbered(rows, start, total)
+            let rows = rows.into_iter().skip(number).take(size).collect();
+            Found::numbered(rows, number, total)
         }
     };
     let told = describe(at, &pagination, &found, size, fingerprint);
@@ -111,6 +127,7 @@ pub(crate) async fn cut(
         rows,
         total: found.total,
         pagination: told,
+        moved,
     })
 }
 
@@ -145,23 +162,46 @@ async fn add_vectors(at: &Execution, rows: &mut [Row]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The number of the page's first row, where the request says it.
+/// Where the page begins, as the request says it.
 fn start(
     at: &Execution,
     pagination: &Pagination,
     size: usize,
     fingerprint: Fingerprint<'_>,
-) -> Result<usize, RunError> {
-    let of = |token: Option<&str>| token.map_or(Ok(0), |token| decode(token, &fingerprint(), at));
+) -> Result<Start, RunError> {
+    let of = |token: Option<&str>| {
+        let place = token.map(|token| decode(token, &fingerprint(), at));
+        let (number, key) = place.transpose()?.unwrap_or_default();
+        let is_told = |key: &Object| key.contains_key(POSITION);
+        let goes_on = number == 0 || key.as_ref().is_some_and(is_told);
+        Ok(Start {
+            by_key: is_keyed(at) && size <= LIST_PAGE && goes_on,
+            number,
+            key,
+        })
+    };
     match pagination {
         Pagination::Offset(p) if p.page_number < 1 => {
             Err(RunError::Invalid("pages are counted from 1".into()))
         }
-        Pagination::Offset(p) => Ok((p.page_number as usize - 1).saturating_mul(size)),
+        Pagination::Offset(p) => Ok(Start {
+            number: (p.page_number as usize - 1).saturating_mul(size),
+            ..Start::default()
+        }),
         Pagination::Cursor(p) => of(p.cursor.as_deref()),
         Pagination::Scroll(p) => of(p.scroll_id.as_deref()),
-        Pagination::Keyset(_) => Ok(0),
+        Pagination::Keyset(p) => Ok(Start {
+            key: p.after.clone(),
+            by_key: true,
+            ..Start::default()
+        }),
     }
+}
+
+/// Whether tokens hold keys. A key tells what documents are sorted and ranked by, and asks for what comes behind any of it: whoever is
+/// shown a part of the documents gets numbers.
+fn is_keyed(at: &Execution) -> bool {
+    at.run.shown.is_none()
 }
 
 fn check_depth(start: usize, size: usize) -> Result<(), RunError> {
@@ -267,7 +307,12 @@ fn describe(
     fingerprint: Fingerprint<'_>,
 ) -> Object {
     let has_next = found.has_next;
-    let token = |expires: Option<i64>| has_next.then(|| encode(found.end, &fingerprint(), expires));
+    let last = found.rows.last().filter(|_| has_next);
+    let key = last.map(|row| key(row, found));
+    let token = |expires: Option<i64>| {
+        let key = key.as_ref().filter(|_| is_keyed(at));
+        has_next.then(|| encode(found.end, &fingerprint(), expires, key))
+    };
     let mut told = Object::new();
     let mut set = |name: &str, value: Value| told.insert(name.to_owned(), value);
     set("total", json!(found.total));
@@ -294,10 +339,9 @@ fn describe(
             set("scroll_ttl", json!(p.scroll_ttl));
         }
         Pagination::Keyset(_) => {
-            let last = found.rows.last().filter(|_| has_next);
             set("method", json!("keyset"));
             set("limit", json!(size));
-            set("after", json!(last.map(|row| key(row, found))));
+            set("after", json!(key));
         }
     }
     told
@@ -314,12 +358,19 @@ fn key(row: &Row, found: &Found) -> Value {
     key
 }
 
-fn encode(offset: usize, fingerprint: &str, expires: Option<i64>) -> String {
-    URL_SAFE_NO_PAD.encode(json!([offset, fingerprint, expires]).to_string())
+fn encode(number: usize, fingerprint: &str, expires: Option<i64>, key: Option<&Value>) -> String {
+    URL_SAFE_NO_PAD.encode(json!([number, fingerprint, expires, key]).to_string())
 }
 
-fn decode(token: &str, fingerprint: &str, at: &Execution) -> Result<usize, RunError> {
-    let parts: Option<(usize, String, Option<i64>)> = URL_SAFE_NO_PAD
+/// What a token holds: the number of the first row, the search it belongs to, when it expires, and the last row of the page before.
+type Token = (usize, String, Option<i64>, Option<Object>);
+
+fn decode(
+    token: &str,
+    fingerprint: &str,
+    at: &Execution,
+) -> Result<(usize, Option<Object>), RunError> {
+    let parts: Option<Token> = URL_SAFE_NO_PAD
         .decode(token)
         .ok()
         .and_then(|bytes| reading::from_slice(&bytes).ok());
@@ -327,22 +378,20 @@ fn decode(token: &str, fingerprint: &str, at: &Execution) -> Result<usize, RunEr
         None => Err(RunError::Cursor(
             "the cursor cannot be read; start again without one".into(),
         )),
-        Some((_, of, _)) if of != fingerprint => Err(RunError::Cursor(
+        Some((_, of, ..)) if of != fingerprint => Err(RunError::Cursor(
             "the cursor belongs to a search with other inputs or filters; start again without one"
                 .into(),
         )),
-        Some((_, _, Some(expires))) if expires < at.run.now.timestamp() => Err(RunError::Cursor(
-            "the scroll has expired; start again without a scroll_id".into(),
-        )),
-        Some((offset, _, _)) => Ok(offset),
+        Some((_, _, Some(expires), _)) if expires < at.run.now.timestamp() => Err(
+            RunError::Cursor("the scroll has expired; start again without a scroll_id".into()),
+        ),
+        Some((number, _, _, key)) => Ok((number, key.filter(|_| is_keyed(at)))),
     }
 }
 
-/// Where the rows behind the key begin: behind its document, or where that is gone behind its score, or its number.
-fn after_key(rows: &[Row], key: Option<&Object>) -> Result<usize, RunError> {
-    let Some(key) = key.filter(|k| !k.is_empty()) else {
-        return Ok(0);
-    };
+/// Where the rows behind the key begin: behind its document, or where that is gone behind its score, or its number, which says it no
+/// longer for sure.
+fn after_key(rows: &[Row], key: &Object, moved: &mut bool) -> Result<usize, RunError> {
     let id = key.get("document_id").and_then(Value::as_str);
     let number = key.get(ROW).and_then(Value::as_u64);
     let number = number.and_then(|number| usize::try_from(number).ok());
@@ -362,7 +411,10 @@ fn after_key(rows: &[Row], key: Option<&Object>) -> Result<usize, RunError> {
             .position(|row| is_behind(row, score))
             .unwrap_or(rows.len())),
         // The rows behind the one that is gone have moved up by one.
-        (_, Some(number)) => Ok(number.saturating_sub(1).min(rows.len())),
+        (_, Some(number)) => {
+            *moved = true;
+            Ok(number.saturating_sub(1).min(rows.len()))
+        }
         (_, None) => Err(RunError::Cursor(
             "`after` is {document_id, score} of the last row of the page before".into(),
         )),

@@ -1,27 +1,23 @@
-//! Stages compiled once, run in order.
+//! Stages compiled once, and what they run with and give.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use futures::future::BoxFuture;
-use indexmap::IndexMap;
 use loupe_wire::{
     DegradedEntry, LimitEntry, Object, RetrieverExecutionStatistics, RetrieverPagination,
-    StageCategory, StageStatistics, Value,
+    StageStatistics, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::called::Inner;
-use super::execution::{self, Execution};
 use super::taxonomy::Taxonomy;
-use super::working::{Row, Working};
 use super::{
-    Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, RunError,
-    Searchable, Tables, WebSearch, api_call, facets, language, page,
+    Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, Searchable,
+    Tables, WebSearch, api_call, language,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -212,96 +208,6 @@ pub struct Outcome {
 }
 
 impl Plan {
-    /// Runs the stages and cuts the page.
-    pub fn run(&self, run: Run) -> BoxFuture<'_, Result<Outcome, RunError>> {
-        let set = Working::Unread {
-            filter: run.filter.clone(),
-            sort: None,
-        };
-        self.run_from(run, set)
-    }
-
-    /// The same over one row that is there already, in place of what the collections hold.
-    pub fn run_on(&self, run: Run, row: Object) -> BoxFuture<'_, Result<Outcome, RunError>> {
-        let set = Working::Rows(vec![Row { value: row.into() }]);
-        self.run_from(run, set)
-    }
-
-    /// Of an erased type: all stages would otherwise be compiled once more for every piece of the crates that wait for them.
-    fn run_from(&self, run: Run, set: Working) -> BoxFuture<'_, Result<Outcome, RunError>> {
-        Box::pin(self.run_steps(run, set))
-    }
-
-    async fn run_steps(&self, run: Run, mut set: Working) -> Result<Outcome, RunError> {
-        let mut at = Execution::new(run);
-        let default = self.default_page(&at.context);
-        let size = page::size(&at.run.pagination, at.run.limit, default)?;
-        let mut statistics = IndexMap::new();
-        let mut timed_out = false;
-        for (index, step) in self.steps.iter().enumerate() {
-            at.tell(self.event(index), None).await;
-            let (started, input) = (Instant::now(), set.len() as u64);
-            at.begin(step);
-            // Kept only where the stage may leave no rows behind.
-            let kept = (step.lenient || at.run.max_time_ms.is_some()).then(|| set.clone());
-            let mut error = None;
-            set = match at.bounded(step, set).await {
-                Ok(Some(after)) => after,
-                Ok(None) => {
-                    timed_out = true;
-                    error = Some(at.out_of_time(&self.steps[index..]));
-                    kept.unwrap_or(Working::Rows(Vec::new()))
-                }
-                Err(e) if step.lenient => {
-                    error = Some(at.left_out(step, &e));
-                    kept.unwrap_or(Working::Rows(Vec::new()))
-                }
-                Err(e) => {
-                    let mut event = self.event(index);
-                    event.error = Some(e.to_string());
-                    at.tell(event, None).await;
-                    return Err(e);
-                }
-            };
-            let output = at.report.output.take().unwrap_or(set.len() as u64);
-            let told = at.statistics(input, output, started.elapsed(), error);
-            let mut event = self.event(index);
-            event.error.clone_from(&told.error);
-            event.statistics = Some(told.clone());
-            at.tell(event, Some((&set, size))).await;
-            execution::record(&mut statistics, &step.name, told);
-            at.note(step, &set);
-            at.expose(step, &set, input, output);
-            if timed_out {
-                // Documents nobody has searched are no answer to a search, nor those that a condition was still to be asked of.
-                let is_asked = |step: &Step| {
-                    step.definition.category == StageCategory::Filter
-                        || step.filters.before.is_some()
-                        || step.filters.after.is_some()
-                };
-                let is_unsearched = matches!(set, Working::Unread { .. });
-                if is_unsearched || self.steps[index..].iter().any(is_asked) {
-                    set = Working::Rows(Vec::new());
-                }
-                break;
-            }
-        }
-        facets::of_found(&mut at, &set);
-        let cut = page::cut(&at, set, size, &|| self.fingerprint(&at.run)).await?;
-        Ok(at.finish(cut, statistics, timed_out))
-    }
-
-    fn event(&self, index: usize) -> StageEvent {
-        StageEvent {
-            name: self.steps[index].name.clone(),
-            index,
-            total: self.steps.len(),
-            statistics: None,
-            documents: Vec::new(),
-            error: None,
-        }
-    }
-
     /// The stages, and those of retrievers that stages tell.
     pub(super) fn every_step(&self) -> Vec<&Step> {
         let mut steps = Vec::with_capacity(self.steps.len());
@@ -424,7 +330,7 @@ impl Plan {
     }
 
     /// The page without pagination: what the last search returns, else 10.
-    fn default_page(&self, context: &Context) -> usize {
+    pub(super) fn default_page(&self, context: &Context) -> usize {
         let search = self
             .steps
             .iter()
@@ -448,7 +354,7 @@ impl Plan {
     }
 
     /// Two runs with the same fingerprint rank the same documents for the same question.
-    fn fingerprint(&self, run: &Run) -> String {
+    pub(super) fn fingerprint(&self, run: &Run) -> String {
         use sha2::{Digest, Sha256};
         let stages: Vec<Value> = self
             .steps

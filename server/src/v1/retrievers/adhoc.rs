@@ -15,7 +15,7 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Execute, Mark, cast, compile_in, execute, readable, stage_output,
+    Execute, Mark, cast, compile_in, execute, paging, readable, stage_output,
     store::{self, Wanted},
 };
 use crate::{
@@ -55,6 +55,22 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for ReturnQuery {
     }
 }
 
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct AdhocQuery {
+    return_presigned_urls: Option<bool>,
+    return_vectors: Option<bool>,
+    explain: Option<bool>,
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for AdhocQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self> {
+        crate::list::query(parts).await
+    }
+}
+
 /// Stages and inputs. The inputs are of any shape: they are taken as they came.
 struct Asked(AdhocExecuteRequest);
 
@@ -68,6 +84,7 @@ where
         let (mut value, ignored) = body::receive(request, &App::from_ref(state)).await?;
         let inputs = value.get_mut("inputs").and_then(Value::as_object_mut);
         let inputs = inputs.map(std::mem::take);
+        paging::check(&value, &["pagination"], ignored.as_ref())?;
         let mut asked: AdhocExecuteRequest = body::from_value(value, ignored.as_ref())?;
         asked.inputs = inputs.or(asked.inputs);
         Ok(Self(asked))
@@ -76,11 +93,11 @@ where
 
 /// Runs stages that are no retriever. With `stream` the answer is `text/event-stream`, as that of a retriever is, and no
 /// `Idempotency-Key` is taken.
-#[utoipa::path(post, path = "/v1/retrievers/execute", tag = "retrievers", params(ReturnQuery), request_body = AdhocExecuteRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
+#[utoipa::path(post, path = "/v1/retrievers/execute", tag = "retrievers", params(AdhocQuery), request_body = AdhocExecuteRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_adhoc(
     State(app): State<App>,
     scope: Scope<Read>,
-    query: ReturnQuery,
+    query: AdhocQuery,
     headers: HeaderMap,
     Asked(mut request): Asked,
 ) -> Result<Response> {
@@ -91,6 +108,7 @@ async fn execute_adhoc(
         limit: request.limit,
         presigned_urls: query.return_presigned_urls.unwrap_or(false),
         vectors: query.return_vectors.unwrap_or(false),
+        explain: request.explain || query.explain.unwrap_or(false),
         ..Execute::default()
     };
     let stream = request.stream;
@@ -215,7 +233,7 @@ fn summary(execution: &Object) -> Result<AdhocExecutionSummary> {
 /// An execution as the history has it, in the words of those without a retriever.
 fn members(execution: &Object) -> Value {
     let mut told = execution.clone();
-    let done = super::profile::stages_of(execution).count();
+    let done = super::profile::completed(execution);
     told.shift_remove("inputs");
     told.insert("execution_mode".into(), json!("adhoc"));
     let at = execution.get("created_at").cloned();

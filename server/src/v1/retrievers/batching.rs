@@ -16,7 +16,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use validator::Validate as _;
 
-use super::{Answered, Execute, Mark, Questions, Source, adhoc::ReturnQuery, answer};
+use super::{Answered, Execute, Mark, Questions, Source, adhoc::ReturnQuery, answer, paging};
 use crate::{
     app::App,
     auth::{Read, Scope},
@@ -147,6 +147,8 @@ fn told(answered: Vec<Result<Answered>>, headers: &HeaderMap) -> Response {
 
 fn settings(sent: Option<Object>) -> Result<Settings> {
     let sent = Value::Object(sent.unwrap_or_default());
+    // What settings do not have is refused whatever the day.
+    paging::check(&sent, &["settings", "pagination"], None)?;
     let settings: Settings = reading::from_value(&sent).map_err(|error| {
         let msg = format!("settings are limit, pagination, filters, expand, skip_cache: {error}");
         ApiError::from(Violation::body(&["settings"], "value_error", msg, sent))

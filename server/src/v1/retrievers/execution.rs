@@ -9,8 +9,8 @@ use std::{
 use loupe_engine::{
     filter::Filter,
     stage::{
-        Around as _, Keeping, Outcome, Outside, Plan, Run, RunError, Searchable, StageEvent,
-        check_inputs, taxonomy::Finder,
+        Around as _, Keeping, Outcome, Outside, Plan, Run, Searchable, StageEvent, check_inputs,
+        taxonomy::Finder,
     },
 };
 use loupe_wire::{
@@ -23,7 +23,9 @@ use tokio::sync::mpsc;
 use super::{
     around::Held,
     called::Stored,
-    compile, learned,
+    compile,
+    ended::{Unanswered, answer},
+    learned,
     ready::ready,
     record,
     recording::{self, Begun},
@@ -132,16 +134,21 @@ pub(super) async fn execute_checked<L: Level>(
         started,
     };
     let ended = search(app, scope, retriever, ask, &begun).await;
-    if let Err(error) = &ended
-        && !unrecorded
-    {
-        recording::note_failure(app, retriever, &begun, error);
-    }
-    ended
+    ended.map_err(|Unanswered { error, so_far }| {
+        if !unrecorded {
+            recording::note_failure(app, retriever, &begun, &error, *so_far);
+        }
+        error
+    })
 }
 
-/// The credits that its owner gives each execution of a retriever have to cover what one costs.
+/// The credits that its owner gives each execution of a retriever have to cover what one costs, and there has to be time for it.
 fn affordable(retriever: &RetrieverModelOutput) -> Result<()> {
+    if budget_ms(retriever) == Some(0) {
+        let message = "the retriever's max_time_ms of 0 leaves an execution no time";
+        let refused = ApiError::forbidden("quota_exceeded", message);
+        return Err(refused.with("resource", "time_ms").with("limit", 0));
+    }
     let limits = retriever.budget_limits.as_ref();
     let Some(limit) = limits.and_then(|limits| limits.max_credits) else {
         return Ok(());
@@ -170,7 +177,7 @@ async fn search<L: Level>(
     retriever: &RetrieverModelOutput,
     mut ask: Execute,
     begun: &Begun,
-) -> Result<ExecuteRetrieverResponse> {
+) -> Result<ExecuteRetrieverResponse, Unanswered> {
     let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
     let ready = ready(app, retriever)?;
     let plan = &ready.plan;
@@ -215,7 +222,7 @@ async fn search<L: Level>(
         let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
         run.acts = learned::acts_within(app, namespace_id, retriever_id, patience).await?;
     }
-    let mut outcome = plan.run(run).await.map_err(run_error)?;
+    let mut outcome = plan.run_told(run).await?;
     held.leave();
     let searched = collections.iter().map(|record| &record.data.0);
     let left_out = collections::lifecycle::warnings(searched);
@@ -224,7 +231,7 @@ async fn search<L: Level>(
     if is_whole {
         outcome.warnings.extend(ready.warnings.iter().cloned());
     }
-    finish(app, scope, retriever, &ask, begun, outcome, fields).await
+    Ok(finish(app, scope, retriever, &ask, begun, outcome, fields).await?)
 }
 
 /// The filter of the request; its fields are told with those of the stages.
@@ -283,7 +290,7 @@ async fn finish<L: Level>(
 /// The time that its owner gives the retriever.
 pub fn budget_ms(retriever: &RetrieverModelOutput) -> Option<u64> {
     let limit = retriever.budget_limits.as_ref()?.max_time_ms?;
-    u64::try_from(limit).ok().filter(|limit| *limit > 0)
+    u64::try_from(limit).ok()
 }
 
 /// The collections as plans see them, but those that are put away, or on the way to it: their documents are no longer
@@ -426,64 +433,4 @@ async fn secrets_of(app: &App, org_id: &str, names: &[String]) -> Result<HashMap
         }
     }
     Ok(values)
-}
-
-/// What a caller is told of a search that failed.
-pub fn run_error(error: RunError) -> ApiError {
-    match error {
-        RunError::Invalid(message) => ApiError::bad_request("", message),
-        RunError::Away(message) => ApiError::unavailable("", message),
-        RunError::Cursor(message) => ApiError::bad_request("cursor_invalid", message),
-        RunError::Limited {
-            what,
-            message,
-            retry_after,
-        } => super::used_up(what, message, retry_after),
-        RunError::Embed(error) => error.into(),
-        RunError::Store(error) => error.into(),
-    }
-}
-
-fn answer(
-    retriever: &RetrieverModelOutput,
-    outcome: Outcome,
-    milliseconds: f64,
-    credits: f64,
-) -> ExecuteRetrieverResponse {
-    let mut statistics = outcome.statistics;
-    statistics.total_time_ms = milliseconds;
-    statistics.credits_used = credits;
-    let completeness = if outcome.timed_out {
-        "partial"
-    } else {
-        "complete"
-    };
-    let status = if outcome.timed_out {
-        "completed_partial"
-    } else {
-        "completed"
-    };
-    ExecuteRetrieverResponse {
-        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
-        status: status.into(),
-        degraded: outcome.degraded,
-        limits: outcome.limits,
-        enrichment_skipped: !outcome.skipped.is_empty(),
-        enrichment_skipped_stages: outcome.skipped,
-        enrichment_skip_reason: outcome.skip_reason,
-        documents: Arc::new(outcome.documents),
-        pagination: outcome.pagination,
-        stage_statistics: Some(statistics),
-        facets: outcome.facets,
-        budget: json!({"time_ms": milliseconds, "credits": credits})
-            .as_object()
-            .cloned()
-            .unwrap_or_default(),
-        completeness: [("results".to_owned(), completeness.to_owned())]
-            .into_iter()
-            .collect(),
-        warnings: outcome.warnings,
-        interpretation: outcome.interpretation,
-        ..Default::default()
-    }
 }

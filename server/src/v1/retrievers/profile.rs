@@ -42,6 +42,14 @@ pub fn stages_of(execution: &Object) -> impl Iterator<Item = (&String, &Value)> 
     stages.into_iter().flatten()
 }
 
+/// How many stages came to their end.
+pub fn completed(execution: &Object) -> usize {
+    let failed = |stage: &Value| stage.get("error").is_some_and(|error| !error.is_null());
+    stages_of(execution)
+        .filter(|(_, told)| !failed(told))
+        .count()
+}
+
 /// How far an execution came. An execution is told once it has ended, a moment after its answer.
 #[utoipa::path(get, path = "/v1/retrievers/{retriever_id}/executions/{execution_id}/status", tag = "retrievers", responses((status = 200, body = ExecutionStatusResponse)))]
 async fn get_execution_status(
@@ -50,7 +58,7 @@ async fn get_execution_status(
     Path((id, execution)): Path<(String, String)>,
 ) -> Result<Json<ExecutionStatusResponse>> {
     let (_, found) = found(&app, &scope, &id, &execution).await?;
-    let done = stages_of(&found).count() as i64;
+    let done = i64::try_from(completed(&found)).unwrap_or(i64::MAX);
     let text = |name: &str| found.get(name).and_then(Value::as_str);
     let total = found.get("total_stages").and_then(Value::as_i64);
     let at = text("completed_at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());

@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use indexmap::IndexMap;
-use loupe_engine::fingerprint::Fingerprint;
+use loupe_engine::{fingerprint::Fingerprint, stage::Outcome};
 use loupe_wire::{
     ExecuteRetrieverResponse, Object, RetrieverExecutionStatistics, RetrieverExecutionSummary,
     RetrieverInputSchemaField, RetrieverInputSchemaFieldType, RetrieverModelOutput,
     StageStatistics, Value,
 };
 
-use super::{Execution, record};
+use super::{Execution, ended::answer, record};
 use crate::{app::App, clock, error::ApiError, front};
 
 /// Bytes of inputs, as JSON, that the history keeps.
@@ -63,25 +63,23 @@ pub(super) fn note(app: &App, begun: &Begun, answer: &ExecuteRetrieverResponse) 
     record(app, execution(begun, answer, begun.milliseconds()));
 }
 
-/// Puts an execution that failed into the history. A question that was refused for how it was asked, or because this server has
-/// too much to do, has not begun.
+/// Puts an execution that failed into the history, with the stages that ran. A question that was refused for how it was asked, or
+/// because this server has too much to do, has not begun.
 pub(super) fn note_failure(
     app: &App,
     retriever: &RetrieverModelOutput,
     begun: &Begun,
     error: &ApiError,
+    so_far: Outcome,
 ) {
     let is_refused = matches!(error, ApiError::Validation(_)) || error.has_code("overloaded");
     if is_refused || begun.unnoted {
         return;
     }
-    let response = ExecuteRetrieverResponse {
-        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
-        execution_id: begun.execution_id.clone(),
-        status: "failed".into(),
-        error: Some(kept(&error.message(), LONGEST_ERROR)),
-        ..Default::default()
-    };
+    let mut response = answer(retriever, so_far, begun.milliseconds(), 0.0);
+    response.execution_id.clone_from(&begun.execution_id);
+    response.status = "failed".into();
+    response.error = Some(kept(&error.message(), LONGEST_ERROR));
     let mut failed = of_stages(retriever, begun, &response, begun.milliseconds());
     failed.data[AT_FAULT] = (!error.is_transient() && !error.is_refusal()).into();
     record(app, failed);
@@ -183,7 +181,7 @@ fn told(
     data["total_stages"] = stages.into();
     data[KEPT] = response.cache_hit.into();
     data["retriever_id"] = response.retriever_id.clone().into();
-    data["stage_statistics"] = serde_json::to_value(&response.stage_statistics).unwrap_or_default();
+    data["stage_statistics"] = stage_statistics(response);
     data["warnings"] = response.warnings.clone().into();
     if !response.degraded.is_empty() {
         data["degraded"] = degraded(response);
@@ -199,6 +197,16 @@ fn told(
         data["inputs"] = Value::Object(begun.inputs.clone());
     }
     data
+}
+
+/// The stages and how they ended; their errors may repeat what was asked, too.
+fn stage_statistics(response: &ExecuteRetrieverResponse) -> Value {
+    let mut told = response.stage_statistics.clone();
+    let stages = told.iter_mut().flat_map(|told| told.stages.values_mut());
+    for error in stages.filter_map(|stage| stage.error.as_mut()) {
+        *error = kept(error, LONGEST_ERROR);
+    }
+    serde_json::to_value(told).unwrap_or_default()
 }
 
 /// What an answer was less by than it should have been; reasons may repeat what others said.

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Execute, RETRIEVERS, cast,
+    Execute, RETRIEVERS, cast, paging,
     store::{self, Wanted},
     writing::Target,
 };
@@ -200,6 +200,7 @@ where
         let (mut value, ignored) = body::receive(request, &App::from_ref(state)).await?;
         let inputs = value.get_mut("inputs").and_then(Value::as_object_mut);
         let inputs = inputs.map(std::mem::take);
+        paging::check(&value, &["pagination"], ignored.as_ref())?;
         let mut asked: ExecuteRetrieverRequest = body::from_value(value, ignored.as_ref())?;
         asked.inputs = inputs.or(asked.inputs);
         Ok(Self(asked))

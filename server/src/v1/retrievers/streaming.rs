@@ -140,6 +140,8 @@ impl Telling {
                 pagination: answer.pagination,
                 facets: answer.facets,
                 highlights: answer.highlights,
+                diagnostics: answer.diagnostics,
+                explain_plan: answer.explain_plan,
                 ..Default::default()
             },
             Err(error) => {

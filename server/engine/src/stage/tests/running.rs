@@ -1,5 +1,6 @@
 //! The cheap stages, pages, and runs that end early.
 
+use super::local::searched;
 use super::*;
 
 #[tokio::test]
@@ -377,4 +378,112 @@ async fn an_answer_tells_what_was_not_enriched_and_what_was_cut() {
         ("candidates", 1_005, 1_000, 1_000)
     );
     assert_eq!(limit.stage.as_deref(), Some("mmr"));
+}
+
+#[tokio::test]
+async fn a_run_that_fails_tells_the_stages_before() {
+    let list = searched(json!({"limit": {"limit": 3}, "external_web_search": {"query": "x"}}));
+    let failed = plan(list)
+        .run_told(run(store(), json!({"query": "1,0"})))
+        .await;
+    let failed = failed.unwrap_err();
+    assert!(
+        matches!(failed.error, RunError::Embed(_)),
+        "{}",
+        failed.error
+    );
+    let stages = &failed.so_far.statistics.stages;
+    let told: Vec<(&str, i64, bool)> = stages
+        .iter()
+        .map(|(name, stage)| (name.as_str(), stage.output_count, stage.error.is_some()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("feature_search", 4, false),
+            ("limit", 3, false),
+            ("external_web_search", 0, true)
+        ]
+    );
+    assert!(failed.so_far.documents.is_empty());
+}
+
+#[tokio::test]
+async fn pages_by_cursor_and_scroll_go_on_behind_what_changed() {
+    let listed = || json!({"attribute_filter": {"field": "n", "operator": "gte", "value": 0}});
+    let page = async |list: Value, memory: Memory, pagination: Value, shown: bool| {
+        let mut with = run(memory, json!({"query": "1,0"}));
+        with.shown = shown.then(|| Vec::new().into());
+        with.pagination = Some(serde_json::from_value(pagination).unwrap());
+        plan(list).run(with).await.unwrap()
+    };
+    // Another document comes before those that were told.
+    let more = || {
+        let mut memory = store();
+        let earlier = document("Z", [0.95, 0.0], "", json!({"n": 9}));
+        memory.documents.push(earlier);
+        memory
+    };
+    for (method, name, sent) in [
+        ("cursor", "next_cursor", "cursor"),
+        ("scroll", "scroll_id", "scroll_id"),
+    ] {
+        let asked = json!({"method": method, "limit": 2});
+        let first = page(one(json!({})), store(), asked, false).await;
+        let next = first.pagination[name].clone();
+        assert_eq!(ids(&first), ["a", "b"]);
+        let asked = json!({"method": method, "limit": 2, sent: next});
+        let second = page(one(json!({})), more(), asked, false).await;
+        assert_eq!(ids(&second)[0], "c", "{method}");
+    }
+    // Whoever is shown a part of the documents gets numbers, and nothing of what they are sorted by.
+    let first = page(
+        listed(),
+        store(),
+        json!({"method": "cursor", "limit": 2}),
+        true,
+    )
+    .await;
+    let token = first.pagination["next_cursor"].as_str().unwrap().to_owned();
+    let token = base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, token);
+    assert!(
+        String::from_utf8(token.unwrap())
+            .unwrap()
+            .ends_with(",null]")
+    );
+}
+
+#[tokio::test]
+async fn contents_that_are_meant_together_are_each_what_they_are() {
+    let red = {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        let picture = image::RgbImage::from_pixel(2, 2, image::Rgb([255, 0, 0]));
+        picture
+            .write_to(&mut bytes, image::ImageFormat::Png)
+            .unwrap();
+        let packed = base64::Engine::encode(
+            &base64::engine::general_purpose::STANDARD,
+            bytes.into_inner(),
+        );
+        format!("data:image/png;base64,{packed}")
+    };
+    let by = async |query: Value| {
+        let list = json!({"feature_search": {"final_top_k": 2, "searches": [
+            {"feature_uri": IMAGE, "query": query, "top_k": 2}]}});
+        plan(list).run(run(store(), json!({}))).await
+    };
+    let several = json!({"input_mode": "multi_content", "values": [red, red]});
+    let out = by(several).await.unwrap();
+    assert_eq!(ids(&out), ["pic1", "pic2"]);
+    let score = out.documents[0]["score"].as_f64().unwrap();
+    let listed = json!({"input_mode": "content", "value": [red, {"base64": red}]});
+    let same = by(listed).await.unwrap().documents[0]["score"]
+        .as_f64()
+        .unwrap();
+    assert!((score - same).abs() < 1e-6, "{score} {same}");
+    let many = json!({"input_mode": "multi_content", "values": vec![red; 11]});
+    let told = by(many).await.unwrap_err().to_string();
+    assert!(told.contains("10 files at most"), "{told}");
+    let stray = by(json!({"input_mode": "content", "value": [1]})).await;
+    assert!(matches!(stray, Err(RunError::Invalid(_))));
 }
