@@ -1,5 +1,6 @@
 //! Stages that ask other machines, against a small server that speaks their protocols.
 
+mod ailing;
 mod calling;
 mod remembering;
 

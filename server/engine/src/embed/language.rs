@@ -68,9 +68,52 @@ pub struct LanguageModel {
     client: reqwest::Client,
 }
 
+/// The tokens of one answer, as its endpoint counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+}
+
+impl Usage {
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// As the endpoint tells it; models of others have other names for the same.
+    fn told(usage: &Value) -> Option<Self> {
+        let figure = |names: [&str; 2]| {
+            let mut found = names.into_iter().filter_map(|name| usage.get(name));
+            found.find_map(Value::as_u64)
+        };
+        Some(Self {
+            input: figure(["prompt_tokens", "input_tokens"])?,
+            output: figure(["completion_tokens", "output_tokens"])?,
+        })
+    }
+}
+
+/// What a model said, and the tokens of it: none where its endpoint does not count them, no token where it did not answer at all.
+#[derive(Debug)]
+pub struct Answered<T> {
+    pub said: Result<T>,
+    pub used: Option<Usage>,
+}
+
+impl<T> Answered<T> {
+    fn and_then<U>(self, read: impl FnOnce(T) -> Result<U>) -> Answered<U> {
+        Answered {
+            said: self.said.and_then(read),
+            used: self.used,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Answer {
     choices: Vec<Choice>,
+    #[serde(default)]
+    usage: Value,
 }
 
 #[derive(Deserialize)]
@@ -149,15 +192,20 @@ impl LanguageModel {
 
     /// The answer in words.
     pub async fn words(&self, question: &Question) -> Result<String> {
-        let (address, message) = self
-            .ask(&self.body(question), question.key.as_ref())
-            .await?;
-        let content = message.and_then(|message| message.content);
-        content.ok_or_else(|| EmbedError::Failed(format!("{address} answered without words")))
+        self.counted_words(question).await.said
+    }
+
+    /// The answer in words, with its tokens.
+    pub async fn counted_words(&self, question: &Question) -> Answered<String> {
+        let answered = self.ask(&self.body(question), question.key.as_ref()).await;
+        answered.and_then(|(address, message)| {
+            let content = message.and_then(|message| message.content);
+            content.ok_or_else(|| EmbedError::Failed(format!("{address} answered without words")))
+        })
     }
 
     /// The next turn of a talk.
-    pub async fn turn(&self, turn: &Turn) -> Result<Said> {
+    pub async fn turn(&self, turn: &Turn) -> Answered<Said> {
         let mut body = json!({
             "model": turn.model.as_ref().unwrap_or(&self.config.model),
             "temperature": turn.temperature, "max_tokens": turn.most_tokens,
@@ -166,17 +214,20 @@ impl LanguageModel {
         if let Some(name) = turn.must {
             body["tool_choice"] = json!({"type": "function", "function": {"name": name}});
         }
-        let (address, message) = self.ask(&body, turn.key.as_ref()).await?;
-        let message = message
-            .ok_or_else(|| EmbedError::Failed(format!("{address} answered without a message")))?;
-        let call = |called: Called| ToolCall {
-            id: called.id,
-            name: called.function.name,
-            arguments: called.function.arguments,
-        };
-        Ok(Said {
-            words: message.content.unwrap_or_default(),
-            calls: message.tool_calls.into_iter().flatten().map(call).collect(),
+        let answered = self.ask(&body, turn.key.as_ref()).await;
+        answered.and_then(|(address, message)| {
+            let message = message.ok_or_else(|| {
+                EmbedError::Failed(format!("{address} answered without a message"))
+            })?;
+            let call = |called: Called| ToolCall {
+                id: called.id,
+                name: called.function.name,
+                arguments: called.function.arguments,
+            };
+            Ok(Said {
+                words: message.content.unwrap_or_default(),
+                calls: message.tool_calls.into_iter().flatten().map(call).collect(),
+            })
         })
     }
 
@@ -185,7 +236,7 @@ impl LanguageModel {
         &self,
         body: &Value,
         key: Option<&SecretString>,
-    ) -> Result<(String, Option<Message>)> {
+    ) -> Answered<(String, Option<Message>)> {
         let address = format!("{}/chat/completions", self.config.url.trim_end_matches('/'));
         let call = Call {
             address: &address,
@@ -193,22 +244,46 @@ impl LanguageModel {
             timeout: Duration::from_secs(self.config.timeout_seconds),
             most: MOST,
         };
-        let answer = call
-            .post(&self.client, "application/json", body.to_string().into())
-            .await?;
-        let answer: Answer = reading::from_slice(&answer).map_err(|error| {
-            EmbedError::Failed(format!(
-                "the answer of {address} is not understood: {error}"
-            ))
-        })?;
-        let first = answer.choices.into_iter().next();
-        Ok((address, first.map(|choice| choice.message)))
+        let body = body.to_string().into();
+        let answer = match call.post(&self.client, "application/json", body).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                return Answered {
+                    said: Err(error),
+                    used: Some(Usage::default()),
+                };
+            }
+        };
+        match reading::from_slice::<Answer>(&answer) {
+            Ok(answer) => {
+                let first = answer.choices.into_iter().next();
+                Answered {
+                    said: Ok((address, first.map(|choice| choice.message))),
+                    used: Usage::told(&answer.usage),
+                }
+            }
+            Err(error) => Answered {
+                said: Err(EmbedError::Failed(format!(
+                    "the answer of {address} is not understood: {error}"
+                ))),
+                used: None,
+            },
+        }
     }
 
     /// The answer as a JSON object.
     pub async fn object(&self, question: &Question) -> Result<loupe_wire::Object> {
-        object_in(&self.words(question).await?).ok_or_else(|| {
-            EmbedError::Failed("the language model did not answer with a JSON object".to_owned())
+        self.counted_object(question).await.said
+    }
+
+    /// The answer as a JSON object, with its tokens.
+    pub async fn counted_object(&self, question: &Question) -> Answered<loupe_wire::Object> {
+        self.counted_words(question).await.and_then(|words| {
+            object_in(&words).ok_or_else(|| {
+                EmbedError::Failed(
+                    "the language model did not answer with a JSON object".to_owned(),
+                )
+            })
         })
     }
 
@@ -255,5 +330,25 @@ pub fn object_in(words: &str) -> Option<loupe_wire::Object> {
     match serde_json::from_str(words.get(from..=to)?) {
         Ok(Value::Object(object)) => Some(object),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_tell_their_tokens_by_either_name() {
+        let told = |usage: Value| Usage::told(&usage).map(Usage::total);
+        assert_eq!(
+            told(json!({"prompt_tokens": 3, "completion_tokens": 4})),
+            Some(7)
+        );
+        assert_eq!(
+            told(json!({"input_tokens": 3, "output_tokens": 4})),
+            Some(7)
+        );
+        assert_eq!(told(json!({"prompt_tokens": 3})), None);
+        assert_eq!(told(Value::Null), None);
     }
 }

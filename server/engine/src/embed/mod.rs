@@ -25,7 +25,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use fetch::{OnProgress, Progress};
-pub use language::{Language, LanguageModel, Question, Said, ToolCall, Turn, object_in};
+pub use language::{
+    Answered, Language, LanguageModel, Question, Said, ToolCall, Turn, Usage, object_in,
+};
 pub use registry::{ModelConfig, ModelKind, ModelStatus, Models};
 pub use remote::{Endpoint, PictureShape, Protocol};
 pub use rerank::{RerankEndpoint, RerankProtocol, Reranker};

@@ -104,10 +104,11 @@ pub(crate) async fn work(
         if open.is_empty() {
             return Ok(());
         }
-        let mut turns = Vec::with_capacity(open.len());
+        let (mut turns, mut taken) = (Vec::new(), Vec::new());
         for place in &open {
             let agent = &agents[*place];
-            language::spend_tokens(at, agent.characters() as u64 / 4 + ANSWER_TOKENS)?;
+            let tokens = agent.characters() as u64 / 4 + ANSWER_TOKENS;
+            taken.push(language::take(at, tokens)?);
             turns.push(Turn {
                 messages: agent.messages.clone(),
                 tools: offered.clone(),
@@ -124,8 +125,9 @@ pub(crate) async fn work(
             end(agents, || Ended::Time);
             return Ok(());
         };
-        for (place, said) in open.into_iter().zip(said) {
-            match said {
+        for ((place, answered), taken) in open.into_iter().zip(said).zip(taken) {
+            language::settle(at, taken, answered.used);
+            match answered.said {
                 Err(error) => agents[place].ended = Some(Ended::Failed(error)),
                 Ok(said) => take(at, tools, bounds, deadline, &mut agents[place], said).await?,
             }

@@ -95,10 +95,7 @@ impl Analysis {
             key: self.key.clone(),
             ..Question::default()
         };
-        let model = language::model(at)?;
-        language::spend(at, &question)?;
-        let said = at.away(async move { model.words(&question).await }).await;
-        match said {
+        match language::words(at, question).await? {
             Ok(words) => Ok(json!({"answer": words.trim()})),
             Err(error) => {
                 at.warn(format!(

@@ -22,6 +22,8 @@ pub trait Around: Send + Sync + 'static {
     async fn back(&self);
     /// Counts a use before it happens; the seconds after which to come again where it would be too much.
     fn spend(&self, what: Metered, amount: u64) -> Result<(), u64>;
+    /// Puts what a use came to in the place of what was counted for it, so long ago.
+    fn settle(&self, what: Metered, counted: u64, used: u64, ago: Duration);
     /// Counts a call that its maker limits to so many in a time; the seconds after which to come again where it would be one too
     /// many.
     fn pace(&self, whose: &str, most: u64, time: Duration) -> Result<(), u64>;

@@ -1,6 +1,7 @@
 //! How stages ask the language model: within the organization's tokens, and without holding a search's turn.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use loupe_wire::{Object, Value};
 use secrecy::SecretString;
@@ -10,7 +11,7 @@ use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, Member, member};
 use super::{RunError, tokens};
-use crate::embed::{EmbedError, LanguageModel, Question};
+use crate::embed::{EmbedError, LanguageModel, Question, Usage};
 
 /// Tokens of an answer, where the stage sets no limit.
 const ANSWER_TOKENS: u64 = 1_000;
@@ -115,8 +116,15 @@ pub(crate) fn model(at: &Execution) -> Result<Arc<LanguageModel>, RunError> {
     })
 }
 
-/// Takes what a question will cost from the organization's tokens of this minute.
-pub(crate) fn spend(at: &mut Execution, question: &Question) -> Result<(), RunError> {
+/// Tokens that a question was counted as before it was asked, until its answer tells what it took.
+#[must_use]
+pub(crate) struct Taken {
+    tokens: u64,
+    since: Instant,
+}
+
+/// What a question is likely to cost: what it says, and all that may come back.
+fn estimate(question: &Question) -> u64 {
     let asked = tokens::tokenizer(COUNTED_IN).map_or(0, |bpe| {
         [&question.task, &question.text]
             .into_iter()
@@ -128,24 +136,60 @@ pub(crate) fn spend(at: &mut Execution, question: &Question) -> Result<(), RunEr
         .and_then(|most| u64::try_from(most).ok())
         .unwrap_or(ANSWER_TOKENS);
     let seen = question.pictures.len() as u64 * OF_A_PICTURE;
-    spend_tokens(at, asked as u64 + seen + answer)
+    asked as u64 + seen + answer
 }
 
-/// Takes the tokens of one question from those of this minute.
-pub(crate) fn spend_tokens(at: &mut Execution, amount: u64) -> Result<(), RunError> {
-    at.spend(Metered::LanguageTokens, amount)?;
+/// Takes the tokens of one question from the organization's of this minute.
+pub(crate) fn take(at: &mut Execution, tokens: u64) -> Result<Taken, RunError> {
+    at.spend(Metered::LanguageTokens, tokens)?;
     at.report.llm_calls += 1;
-    at.report.tokens += amount;
-    Ok(())
+    at.report.tokens += tokens;
+    Ok(Taken {
+        tokens,
+        since: Instant::now(),
+    })
+}
+
+/// Puts what an answer took in the place of what was counted for it; where nobody says what it took, that stays.
+pub(crate) fn settle(at: &mut Execution, taken: Taken, used: Option<Usage>) {
+    let Some(used) = used.map(Usage::total) else {
+        return;
+    };
+    let report = &mut at.report;
+    report.tokens = report.tokens.saturating_sub(taken.tokens) + used;
+    if let Some(around) = &at.run.around {
+        let lasted = taken.since.elapsed();
+        around.settle(Metered::LanguageTokens, taken.tokens, used, lasted);
+    }
+}
+
+/// Gives back what a question was counted as that is not asked.
+fn give_back(at: &mut Execution, taken: Taken) {
+    at.report.llm_calls = at.report.llm_calls.saturating_sub(1);
+    settle(at, taken, Some(Usage::default()));
+}
+
+/// One question, answered in words.
+pub(crate) async fn words(
+    at: &mut Execution,
+    question: Question,
+) -> Result<Result<String, EmbedError>, RunError> {
+    let model = model(at)?;
+    let taken = take(at, estimate(&question))?;
+    let answered = at.away(async move { model.counted_words(&question).await });
+    let answered = answered.await;
+    settle(at, taken, answered.used);
+    Ok(answered.said)
 }
 
 /// One question, answered with a JSON object.
 pub(crate) async fn object(at: &mut Execution, question: Question) -> Result<Object, RunError> {
     let model = model(at)?;
-    spend(at, &question)?;
-    Ok(at
-        .away(async move { model.object(&question).await })
-        .await?)
+    let taken = take(at, estimate(&question))?;
+    let answered = at.away(async move { model.counted_object(&question).await });
+    let answered = answered.await;
+    settle(at, taken, answered.used);
+    Ok(answered.said?)
 }
 
 /// Several questions at once, so many of them under way; the answers in the order of the questions.
@@ -156,23 +200,46 @@ pub(crate) async fn answers(
 ) -> Result<Vec<Result<Value, EmbedError>>, RunError> {
     use futures::StreamExt as _;
     let model = model(at)?;
-    for question in &questions {
-        spend(at, question)?;
-    }
+    let taken = take_all(at, &questions)?;
     let work = questions.into_iter().map(|question| {
         let model = Arc::clone(&model);
         async move {
             if question.shape.is_some() {
-                model.object(&question).await.map(Value::Object)
+                let answered = model.counted_object(&question).await;
+                (answered.said.map(Value::Object), answered.used)
             } else {
-                model.words(&question).await.map(Value::String)
+                let answered = model.counted_words(&question).await;
+                (answered.said.map(Value::String), answered.used)
             }
         }
     });
     let all = futures::stream::iter(work)
         .buffered(at_once.max(1))
         .collect::<Vec<_>>();
-    Ok(at.away(all).await)
+    let answered = at.away(all).await;
+    let settled = taken
+        .into_iter()
+        .zip(answered)
+        .map(|(taken, (said, used))| {
+            settle(at, taken, used);
+            said
+        });
+    Ok(settled.collect())
+}
+
+/// The tokens of all questions, or of none.
+fn take_all(at: &mut Execution, questions: &[Question]) -> Result<Vec<Taken>, RunError> {
+    let mut all = Vec::with_capacity(questions.len());
+    for question in questions {
+        match take(at, estimate(question)) {
+            Ok(taken) => all.push(taken),
+            Err(error) => {
+                all.into_iter().for_each(|taken| give_back(at, taken));
+                return Err(error);
+            }
+        }
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Instant;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use indexmap::IndexMap;
 use loupe_engine::{
-    embed::{Pixels, Question},
+    embed::{Pixels, Question, Usage},
     stage::{Around as _, Metered},
 };
 use loupe_wire::{Object, RawInferenceRequest, RawInferenceResponse, Value};
@@ -129,9 +129,9 @@ async fn ask(app: &App, held: &Held, request: &RawInferenceRequest, task: Task) 
             )
         }
         Task::Words(prompt) => {
-            let asked = prompt.len();
-            let (words, model) = words(app, held, request, prompt, named).await?;
-            tokens = Some(counted(asked, words.len()));
+            let model = named.clone().unwrap_or_else(|| "default".into());
+            let (words, used) = words(app, held, request, prompt, named).await?;
+            tokens = Some(counted(used));
             (json!({ "text": words }), "language", model)
         }
     };
@@ -143,16 +143,25 @@ async fn ask(app: &App, held: &Held, request: &RawInferenceRequest, task: Task) 
     })
 }
 
-/// The tokens of a prompt and of the words that it got, by their lengths: four characters are one, roughly.
-fn counted(asked: usize, said: usize) -> IndexMap<String, i64> {
-    let tokens = |length: usize| i64::try_from(length.div_ceil(4)).unwrap_or(i64::MAX);
-    let (input, output) = (tokens(asked), tokens(said));
+/// The tokens of a prompt and of the words that it got.
+fn counted(used: Usage) -> IndexMap<String, i64> {
     let all = [
-        ("input", input),
-        ("output", output),
-        ("total", input + output),
+        ("input", used.input),
+        ("output", used.output),
+        ("total", used.total()),
     ];
-    all.map(|(name, count)| (name.to_owned(), count)).into()
+    let figure = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    all.map(|(name, count)| (name.to_owned(), figure(count)))
+        .into()
+}
+
+/// Their number by their lengths, where the endpoint does not count them: four characters are one, roughly.
+fn estimated(asked: usize, said: usize) -> Usage {
+    let tokens = |length: usize| length.div_ceil(4) as u64;
+    Usage {
+        input: tokens(asked),
+        output: tokens(said),
+    }
 }
 
 async fn words(
@@ -161,7 +170,7 @@ async fn words(
     request: &RawInferenceRequest,
     prompt: String,
     named: Option<String>,
-) -> Result<(String, String)> {
+) -> Result<(String, Usage)> {
     let language = app.encoders().language().ok_or_else(|| {
         let message = "no language model is configured on this server ([models.language])";
         ApiError::model_unavailable("", message)
@@ -172,8 +181,9 @@ async fn words(
         .and_then(Value::as_i64)
         .unwrap_or(1_000)
         .clamp(1, 8_000);
-    // Four characters are a token, roughly; what comes back is counted as if it were all that may come.
-    let tokens = prompt.len() as u64 / 4 + most.unsigned_abs();
+    // What comes back is counted as if it were all that may come, until it is there.
+    let asked = prompt.len();
+    let (tokens, since) = (asked as u64 / 4 + most.unsigned_abs(), Instant::now());
     held.spend(Metered::LanguageTokens, tokens)
         .map_err(|wait| {
             let message = "the organization has used its tokens of language models of this minute";
@@ -186,7 +196,7 @@ async fn words(
             .unwrap_or("Answer.")
             .to_owned(),
         text: prompt,
-        model: named.clone(),
+        model: named,
         temperature: parameters
             .get("temperature")
             .and_then(Value::as_f64)
@@ -197,8 +207,16 @@ async fn words(
     };
     // Others search while another machine thinks.
     held.leave();
-    let words = language.words(&question).await?;
-    Ok((words, named.unwrap_or_else(|| "default".into())))
+    let answered = language.counted_words(&question).await;
+    if let Some(used) = answered.used {
+        let what = Metered::LanguageTokens;
+        held.settle(what, tokens, used.total(), since.elapsed());
+    }
+    let words = answered.said?;
+    let used = answered
+        .used
+        .unwrap_or_else(|| estimated(asked, words.len()));
+    Ok((words, used))
 }
 
 /// The model that is named: the last part of a feature's address, else the name itself.

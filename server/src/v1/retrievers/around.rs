@@ -65,6 +65,13 @@ impl Window {
         self.used = self.used.saturating_add(amount);
         Ok(())
     }
+
+    /// Puts a use in the place of what was counted for it at that moment; what an earlier time counted is none of this one's.
+    fn settle(&mut self, counted: u64, used: u64, at: i64) {
+        if at >= self.since {
+            self.used = self.used.saturating_sub(counted).saturating_add(used);
+        }
+    }
 }
 
 impl Default for Used {
@@ -88,6 +95,13 @@ impl Used {
         let window = self.windows.get_with(key, || Window::open(now));
         let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
         window.take(amount, most(what), MINUTE, now)
+    }
+
+    fn settle(&self, org_id: &str, what: Metered, (counted, used): (u64, u64), at: i64) {
+        if let Some(window) = self.windows.get(&(org_id.to_owned(), what)) {
+            let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
+            window.settle(counted, used, at);
+        }
     }
 
     /// Counts a call that its stage limits.
@@ -164,6 +178,13 @@ impl Around for Held {
         self.app.used.spend(&self.org_id, what, amount, now)
     }
 
+    fn settle(&self, what: Metered, counted: u64, used: u64, ago: Duration) {
+        let ago = i64::try_from(ago.as_micros()).unwrap_or(i64::MAX);
+        let at = self.app.clock().micros().saturating_sub(ago);
+        let used = (counted, used);
+        self.app.used.settle(&self.org_id, what, used, at);
+    }
+
     fn pace(&self, whose: &str, most: u64, time: Duration) -> Result<(), u64> {
         let whose = format!("{} {whose}", self.org_id);
         self.app
@@ -214,6 +235,15 @@ mod tests {
         let tokens = |amount, now| used.spend("a", Metered::LanguageTokens, amount, now);
         assert_eq!(tokens(150_000, 1), Ok(()));
         assert_eq!(tokens(1, 2), Err(60));
+        // What an answer took less than was counted may be used, in the minute that counted it.
+        let settle = |counted, took, at| {
+            used.settle("a", Metered::LanguageTokens, (counted, took), at);
+        };
+        settle(150_000, 99_000, 1);
+        assert_eq!((tokens(1_000, 3), tokens(1, 4)), (Ok(()), Err(60)));
+        assert_eq!(tokens(100_000, 60_000_001), Ok(()));
+        settle(99_000, 0, 2);
+        assert_eq!(tokens(1, 60_000_002), Err(60));
         let hour = MINUTE * 60;
         let pace = |whose: &str, now| used.pace(whose, 2, hour, now);
         assert_eq!(
