@@ -18,6 +18,8 @@ pub const MAX_DOCUMENT_PAGES: &str = "max_document_pages";
 pub const FIRST_PICTURE_ONLY: &str = "first_picture_only";
 /// A segment beyond the parameter of that name.
 pub const MAX_VIDEO_SEGMENTS: &str = "max_video_segments";
+/// A mail of a mailbox, after as many as are read of one.
+pub const MAIL_LIMIT: &str = "mail_limit";
 /// A file attached to a mail, after as many as are read of one mail.
 pub const ATTACHMENT_LIMIT: &str = "attachment_limit";
 /// A file attached to a mail of which no text can be read.

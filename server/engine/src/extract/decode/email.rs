@@ -1,14 +1,18 @@
-//! E-mails to their text, with the texts of what is attached to them.
+//! E-mails and mailboxes to their text, with the texts of what is attached to them.
 
 use loupe_wire::Object;
+use mail_parser::mailbox::mbox::MessageIterator;
 use mail_parser::{Address, Message, MessageParser, MimeHeaders};
 use serde_json::json;
 
 use super::{Format, Gaps, TextFile, html};
 use crate::extract::{
     Claim, ExtractError, Result,
-    dropped::{ATTACHMENT_LIMIT, UNREADABLE_ATTACHMENT},
+    dropped::{ATTACHMENT_LIMIT, MAIL_LIMIT, UNREADABLE, UNREADABLE_ATTACHMENT},
 };
+
+/// Mails of a mailbox that are read.
+const MAX_MAILS: usize = 5_000;
 
 /// Attachments that are read.
 const MAX_ATTACHMENTS: usize = 50;
@@ -31,7 +35,7 @@ const HEADERS: &[&str] = &[
 pub fn is_email(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4 << 10)]);
     let (mut known, mut lines) = (Vec::new(), 0);
-    for line in head.lines() {
+    for line in head.lines().skip(usize::from(is_mailbox(bytes))) {
         if line.is_empty() || lines > 60 {
             break;
         }
@@ -51,8 +55,75 @@ pub fn is_email(bytes: &[u8]) -> bool {
     known.len() >= 3
 }
 
+/// Whether the bytes begin as a file of mails does (mbox): with a line for the postman.
+pub fn is_mailbox(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"From ")
+}
+
 /// `read` makes the text of an attachment; one that has none keeps its name only.
 pub fn decode(bytes: &[u8], read: impl Fn(&Claim, &[u8]) -> Result<TextFile>) -> Result<TextFile> {
+    if !is_mailbox(bytes) {
+        return mail(bytes, &read);
+    }
+    let (mut mails, mut gaps) = (Vec::new(), Gaps::default());
+    // Memory does not fail to be read.
+    for piece in MessageIterator::new(bytes).map_while(std::io::Result::ok) {
+        if mails.len() == MAX_MAILS {
+            gaps.dropped.add_pages(MAIL_LIMIT, 1);
+            continue;
+        }
+        match mail(piece.contents(), &read) {
+            Ok(mail) => mails.push(mail),
+            Err(_) => gaps.dropped.add_pages(UNREADABLE, 1),
+        }
+    }
+    if let ([_], true) = (mails.as_slice(), gaps.dropped.is_empty()) {
+        return Ok(mails.remove(0));
+    }
+    mailbox(mails, gaps)
+}
+
+/// The pages of all mails. Each begins with what the mail says of itself.
+fn mailbox(mails: Vec<TextFile>, mut gaps: Gaps) -> Result<TextFile> {
+    if mails.is_empty() {
+        return Err(ExtractError::permanent(
+            "the mailbox holds no e-mail that can be read",
+        ));
+    }
+    let mut info = Object::new();
+    info.insert("mails".to_owned(), json!(mails.len()));
+    let mut pages = Vec::new();
+    for mail in mails {
+        gaps.dropped.add(&mail.gaps.dropped);
+        let first = pages.len();
+        pages.extend(mail.pages);
+        pages[first] = headed(mail.title.as_deref(), &mail.info, &pages[first]);
+    }
+    Ok(TextFile {
+        format: Format::Email,
+        title: None,
+        pages,
+        info,
+        gaps,
+    })
+}
+
+/// A mail's text below its subject, its sender and its date.
+fn headed(subject: Option<&str>, info: &Object, text: &str) -> String {
+    let from = info.get("from").and_then(|from| from.as_array());
+    let from = from.into_iter().flatten();
+    let from: Vec<&str> = from.filter_map(|from| from.as_str()).collect();
+    let date = info.get("date").and_then(|date| date.as_str());
+    let subject = subject.map(|subject| format!("# {subject}"));
+    let about = [Some(from.join(", ")), date.map(str::to_owned)];
+    let about = about.into_iter().flatten().filter(|one| !one.is_empty());
+    let about = about.collect::<Vec<_>>().join("\n");
+    let parts = subject.into_iter().chain([about, text.to_owned()]);
+    let parts = parts.filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn mail(bytes: &[u8], read: &impl Fn(&Claim, &[u8]) -> Result<TextFile>) -> Result<TextFile> {
     let message = MessageParser::default()
         .parse(bytes)
         .filter(|message| !message.headers().is_empty())
@@ -157,6 +228,8 @@ mod tests {
         let mail =
             "Received: by a\n\tfor b\nFrom: a@example.com\nTo: b@example.com\nSubject: x\n\nwords";
         assert!(is_email(mail.as_bytes()));
+        let posted = format!("From ada@example.com Sat Nov 21 08:00:00 2026\n{mail}");
+        assert!(is_email(posted.as_bytes()));
         assert!(!is_email(b"From: here\nto there, and back again"));
         assert!(!is_email(b"To do: buy milk\n\nDate: tomorrow"));
     }

@@ -174,7 +174,13 @@ pub fn mime(claim: &Claim, bytes: &[u8]) -> String {
         return "image/svg+xml".to_owned();
     }
     if is_email(claim, bytes) {
-        return "message/rfc822".to_owned();
+        let is_mailbox = email::is_mailbox(bytes);
+        return if is_mailbox {
+            "application/mbox"
+        } else {
+            "message/rfc822"
+        }
+        .to_owned();
     }
     if sniff::is_binary(bytes) {
         let picture = image::guess_format(bytes).map(|format| format.to_mime_type());
@@ -225,7 +231,9 @@ fn is_drawing(claim: &Claim, bytes: &[u8]) -> bool {
 
 fn is_email(claim: &Claim, bytes: &[u8]) -> bool {
     !sniff::is_binary(bytes)
-        && (claim.says("", "message/rfc822", &["eml"]) || email::is_email(bytes))
+        && (claim.says("", "message/rfc822", &["eml"])
+            || (claim.says("", "application/mbox", &["mbox"]) && email::is_mailbox(bytes))
+            || email::is_email(bytes))
 }
 
 fn within_limit(decoded: Decoded) -> Result<Decoded> {

@@ -82,6 +82,35 @@ async fn a_mail_with_what_is_attached_to_it() {
 }
 
 #[tokio::test]
+async fn every_mail_of_a_mailbox_is_there() {
+    let mut mailbox = b"From ada@example.com Sat Nov 21 08:00:00 2026\n".to_vec();
+    mailbox.extend(samples::email());
+    mailbox.extend(
+        b"\nFrom bob@example.com Sat Nov 21 09:00:00 2026\nFrom: bob@example.com\nTo: ada@example.com\n\
+          Subject: Wasps\nDate: Sat, 21 Nov 2026 09:00:00 +0000\n\nThey sting.\n>From here to there.\n\n\
+          From nobody Sat Nov 21 10:00:00 2026\n\n\n",
+    );
+    let read = text(&workers(), "a.mbox", mailbox).await.expect("read");
+    assert_eq!(read.format, Format::Email);
+    assert_eq!(read.title, None);
+    assert_eq!(read.pages.len(), 4, "{:?}", read.pages);
+    let first = "# Bees & Wäsps\n\nAda Lovelace <ada@example.com>";
+    assert!(read.pages[0].starts_with(first), "{:?}", read.pages);
+    assert!(
+        read.pages[0].ends_with("The hive is füll."),
+        "{:?}",
+        read.pages
+    );
+    assert_eq!(read.pages[1], "# note.txt\n\nattached words");
+    let last =
+        "# Wasps\n\nbob@example.com\n2026-11-21T09:00:00Z\n\nThey sting.\nFrom here to there.";
+    assert_eq!(read.pages[3], last);
+    assert_eq!(read.info["mails"], 2);
+    let unreadable = read.gaps.dropped.pages.get("unreadable").copied();
+    assert_eq!(unreadable, Some(1), "the third has nothing in it");
+}
+
+#[tokio::test]
 async fn archives_that_unpack_to_too_much_are_refused() {
     let workers = workers();
     let zeros = vec![b' '; 64 << 20];
