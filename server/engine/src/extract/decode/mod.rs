@@ -4,6 +4,7 @@ mod archive;
 mod email;
 mod epub;
 mod exif;
+mod form;
 mod frames;
 mod heic;
 mod html;

@@ -32,6 +32,7 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
             .collect(),
         _ => sections
             .into_iter()
+            .map(with_margins)
             .flat_map(at_page_breaks)
             .map(|part| page(&part, &document))
             .filter(|page| !page.is_empty())
@@ -57,6 +58,19 @@ fn unreadable(error: &undoc::Error) -> ExtractError {
         ),
         _ => ExtractError::permanent("the document is broken: its text cannot be read"),
     }
+}
+
+/// A section with what stands above and below each of its pages, once.
+fn with_margins(mut section: Section) -> Section {
+    let header = section.header.take().into_iter().flatten();
+    let footer = section.footer.take().into_iter().flatten();
+    let content = std::mem::take(&mut section.content);
+    let header = header.map(Block::Paragraph);
+    section.content = header
+        .chain(content)
+        .chain(footer.map(Block::Paragraph))
+        .collect();
+    section
 }
 
 /// A section cut where its author began a new page.

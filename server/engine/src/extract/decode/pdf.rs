@@ -4,7 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, PlainTextOutput, output_doc_page};
 
-use super::{Format, Gaps, TextFile};
+use super::{
+    Format, Gaps, TextFile,
+    form::{self, Form},
+};
 use crate::extract::{ExtractError, Result};
 
 /// More pages are refused rather than read for hours.
@@ -33,14 +36,17 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
         .collect();
     // A page that cannot be read stays empty: the others keep their numbers and are worth having.
     let (mut pages, mut gaps) = (Vec::with_capacity(read.len()), Gaps::default());
+    let mut form = Form::of(&document);
     for (page, (_, id)) in read.into_iter().zip(numbers) {
         let number = pages.len() + 1;
         let is_read = page.is_some();
-        let text = tidy(&page.unwrap_or_default());
+        let mut text = tidy(&page.unwrap_or_default());
         if text.is_empty() && shows_pictures(&document, id) {
             gaps.pictures.push(number);
         } else if !is_read {
             gaps.broken.push(number);
+        } else {
+            text = tidy(&format!("{text}\n\n{}", form.on_page(id).join("\n")));
         }
         pages.push(text);
     }
@@ -105,11 +111,5 @@ fn text_of(document: &Document, key: &[u8]) -> Option<String> {
         Object::Reference(id) => document.get_dictionary(*id).ok()?,
         other => other.as_dict().ok()?,
     };
-    let bytes = info.get(key).ok()?.as_str().ok()?;
-    let text = match bytes {
-        [0xfe, 0xff, ..] => encoding_rs::UTF_16BE.decode(bytes).0,
-        _ => encoding_rs::WINDOWS_1252.decode(bytes).0,
-    };
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
+    form::text(info.get(key).ok()?)
 }

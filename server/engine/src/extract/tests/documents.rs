@@ -20,6 +20,117 @@ async fn pages_and_tables_of_a_word_document() {
 }
 
 #[tokio::test]
+async fn what_stands_above_and_below_the_pages_of_a_word_document() {
+    let main = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
+    let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    let packages = "http://schemas.openxmlformats.org/package/2006";
+    let kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml";
+    let paragraph = |text: &str| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>");
+    let types = format!(
+        "<Types xmlns=\"{packages}/content-types\"><Default Extension=\"rels\" \
+         ContentType=\"application/vnd.openxmlformats-package.relationships+xml\"/><Default Extension=\"xml\" \
+         ContentType=\"application/xml\"/><Override PartName=\"/word/document.xml\" ContentType=\"{kind}\"/></Types>"
+    );
+    let relations = |targets: &[(&str, &str, &str)]| {
+        let one = |(id, kind, target): &(&str, &str, &str)| {
+            format!("<Relationship Id=\"{id}\" Type=\"{office}/{kind}\" Target=\"{target}\"/>")
+        };
+        let all: String = targets.iter().map(one).collect();
+        format!("<Relationships xmlns=\"{packages}/relationships\">{all}</Relationships>")
+    };
+    let document = format!(
+        "<w:document xmlns:w=\"{main}\" xmlns:r=\"{office}\"><w:body>{}<w:p><w:r><w:br w:type=\"page\"/></w:r></w:p>{}\
+         <w:sectPr><w:headerReference w:type=\"default\" r:id=\"a\"/><w:footerReference w:type=\"default\" r:id=\"b\"/>\
+         </w:sectPr></w:body></w:document>",
+        paragraph("They dance."),
+        paragraph("They sleep."),
+    );
+    let margin = |name: &str, text: &str| {
+        format!(
+            "<w:{name} xmlns:w=\"{main}\">{}</w:{name}>",
+            paragraph(text)
+        )
+    };
+    let file = samples::zip(&[
+        ("[Content_Types].xml", types.as_bytes()),
+        (
+            "_rels/.rels",
+            relations(&[("m", "officeDocument", "word/document.xml")]).as_bytes(),
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            relations(&[("a", "header", "h.xml"), ("b", "footer", "f.xml")]).as_bytes(),
+        ),
+        ("word/document.xml", document.as_bytes()),
+        (
+            "word/h.xml",
+            margin("hdr", "Society of Beekeepers").as_bytes(),
+        ),
+        ("word/f.xml", margin("ftr", "Secret").as_bytes()),
+    ]);
+    let read = text(&workers(), "bees.docx", file).await.expect("read");
+    let expected = [
+        "Society of Beekeepers\n\nThey dance.",
+        "They sleep.\n\nSecret",
+    ];
+    assert_eq!(read.pages, expected);
+}
+
+#[tokio::test]
+async fn what_is_filled_into_the_form_of_a_pdf() {
+    use pdf_extract::{Dictionary, Document, Object};
+
+    let words = |text: &str| Object::string_literal(text);
+    let mut document =
+        Document::load_mem(&samples::pdf(&["Join us", "Thank you"])).expect("honest");
+    let field = |more: Vec<(&str, Object)>| {
+        let mut field = Dictionary::from_iter([("Subtype", Object::Name(b"Widget".to_vec()))]);
+        field.extend(&Dictionary::from_iter(more));
+        field
+    };
+    let above =
+        Dictionary::from_iter([("T", words("bees")), ("V", Object::Name(b"many".to_vec()))]);
+    let above = document.add_object(above);
+    let fields = [
+        vec![
+            ("TU", words("Your name")),
+            ("T", words("f1[0]")),
+            ("V", words("Ada")),
+        ],
+        vec![("T", words("f2[0]")), ("V", words("London"))],
+        vec![("T", words("empty")), ("V", words(" "))],
+        vec![("T", words("box")), ("V", Object::Name(b"Off".to_vec()))],
+        vec![
+            ("T", words("pin")),
+            ("V", words("1234")),
+            ("Ff", Object::Integer(1 << 13)),
+        ],
+        vec![("Parent", above.into())],
+        vec![("Parent", above.into())],
+        vec![
+            ("T", words("days")),
+            ("V", vec![words("Monday"), words("Friday")].into()),
+        ],
+    ];
+    let fields = fields.map(|more| Object::Reference(document.add_object(field(more))));
+    let pages: Vec<_> = document.get_pages().into_values().collect();
+    for page in pages {
+        let page = document.get_dictionary_mut(page).expect("a page");
+        page.set("Annots", fields.to_vec());
+    }
+    let mut file = Vec::new();
+    document
+        .save_to(&mut file)
+        .expect("memory takes everything");
+    let read = text(&workers(), "form.pdf", file).await.expect("read");
+    let expected = [
+        "Join us\n\nYour name: Ada\nLondon\nbees: many\ndays: Monday, Friday",
+        "Thank you",
+    ];
+    assert_eq!(read.pages, expected);
+}
+
+#[tokio::test]
 async fn every_slide_is_a_page() {
     let file = samples::pptx(&["Bees dance", "Wasps do not"]);
     let read = text(&workers(), "bees.pptx", file).await.expect("read");
