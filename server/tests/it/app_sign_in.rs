@@ -255,8 +255,9 @@ async fn the_owner_looks_after_people(
             .ok();
         assert_eq!(page["users"].as_array().unwrap().len(), found, "{query}");
     }
-    let wrong = server.call("GET", &format!("{path}?limit=0"), Value::Null);
-    wrong.await.invalid(&["query", "limit"], "range");
+    let wrong = format!("{path}?limit=0");
+    let wrong = server.call("GET", &wrong, Value::Null).await;
+    wrong.invalid(&["query", "limit"], "range");
     let user = users["users"][0]["user_id"].as_str().unwrap();
     let of_user = format!("{path}/{user}");
     let role = json!({"role": "editor"});
