@@ -96,3 +96,16 @@ test("a draft is run while it is written, its changes are read, and its page mov
   // The browser itself logs each refusal of the server.
   expect(faults.filter((fault) => !fault.includes("422"))).toEqual([]);
 });
+
+test("a new retriever opens the form of its first stage", async ({ page }) => {
+  const namespace = await inDemo(page, "Retrievers");
+  await page.goto(`${url()}/console/ns/${namespace}/new-retriever`);
+  const collections = page.getByRole("group", { name: "Collections" }).getByRole("checkbox");
+  await collections.first().check();
+  await expect(page.locator("li.stage").first()).toBeVisible();
+  await expect(page.locator(".stage-form")).toBeVisible();
+  // What saves it is in sight however long the draft is.
+  await expect(page.getByRole("button", { name: "Create", exact: true })).toBeInViewport();
+  await page.locator("li.stage").last().getByRole("button").first().click();
+  await expect(page.locator(".stage-form")).toBeVisible();
+});

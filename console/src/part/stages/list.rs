@@ -178,8 +178,10 @@ pub fn Picked(editor: Editor) -> AnyView {
     let as_json = Memo::new(move |_| editor.json.with(Option::is_some));
     let open = Memo::new(move |_| editor.open.get());
     let form = move || {
+        // Read first: whatever there is by now, another choice shows another form.
+        let open = open.get()?;
         let all = editor.stages.get_untracked();
-        let stage = all.into_iter().find(|one| Some(one.id) == open.get())?;
+        let stage = all.into_iter().find(|one| one.id == open)?;
         Some(form(editor, stage))
     };
     (move || match as_json.get() {
