@@ -170,11 +170,13 @@ fn Editor(place: Place, all: Record) -> AnyView {
                 {name.map(|name| view! { <Published place name active=page.flag("is_active")/> })}
                 <form class="stack" on:submit=submit aria-label="The page">
                     {form::form(place, draft, fields, &page, look)}
-                    {refusal(change)}
-                    {move || place.answer.get().map(|answer| results::warnings(&answer))}
-                    <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>
-                        {if is_new { "Publish" } else { "Publish the changes" }}
-                    </button></div>
+                    <footer class="form-foot">
+                        {refusal(change)}
+                        {move || place.answer.get().map(|answer| results::warnings(&answer))}
+                        <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>
+                            {if is_new { "Publish" } else { "Publish the changes" }}
+                        </button></div>
+                    </footer>
                 </form>
             </div>
             {preview(look)}

@@ -167,12 +167,14 @@ fn Form(ns: Memo<String>, sources: Record) -> AnyView {
                 <div class="stack-sm"><stages::Picked editor/></div>
                 {live::live(draft)}
             </div>
-            {refusal(change)}
-            <footer class="row end">
-                <span class="muted grow" role="status">{note}</span>
-                <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Cancel"</a>
-                <button type="button" class="btn primary" aria-busy=move || change.busy.get().to_string() on:click=save>
-                    {if is_new { "Create" } else { "Save as a new retriever" }}</button>
+            <footer class="form-foot">
+                {refusal(change)}
+                <div class="row end">
+                    <span class="muted grow" role="status">{note}</span>
+                    <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Cancel"</a>
+                    <button type="button" class="btn primary" aria-busy=move || change.busy.get().to_string() on:click=save>
+                        {if is_new { "Create" } else { "Save as a new retriever" }}</button>
+                </div>
             </footer>
         </div>
         {(!is_new).then(|| saving::dialog(saving, draft, from))}
