@@ -8,6 +8,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::spawn_local;
 
 use crate::{
+    leave::Unsaved,
     live,
     load::{Load, navigator},
     palette::Jump,
@@ -173,15 +174,23 @@ fn Namespaces(session: Session, namespace: Memo<Option<String>>) -> AnyView {
             .api()
             .post("/v1/namespaces/list?limit=100", &json!({}))
     });
-    let go = navigator();
-    let choose = move |event| {
+    let (go, unsaved) = (navigator(), expect_context::<Unsaved>());
+    let before = StoredValue::new(String::new());
+    let choose = move |event: leptos::ev::Event| {
         let chosen = event_target_value(&event);
-        if !chosen.is_empty() {
+        if !unsaved.may_leave() {
+            let select: web_sys::HtmlSelectElement = event_target(&event);
+            select.set_value(&before.get_value());
+        } else if !chosen.is_empty() {
             go(&format!("/ns/{}/collections", escape(&chosen)));
         }
     };
+    // What was chosen before stands there again when the page stays.
+    let keep = move |event: leptos::ev::FocusEvent| {
+        before.set_value(event_target_value(&event));
+    };
     view! {
-        <select class="select switcher" aria-label="Namespace" on:change=choose>
+        <select class="select switcher" aria-label="Namespace" on:focus=keep on:change=choose>
             {move || {
                 let now = namespace.get();
                 let known = all.good().map(|all| all.list("results")).unwrap_or_default();
@@ -243,6 +252,12 @@ fn Account(session: Session) -> AnyView {
             view! { <span class="who"><strong class="truncate">{name}</strong><span class="muted truncate">{person}</span></span> }
         })
     };
+    let unsaved: Unsaved = expect_context();
+    let sign_out = move |_| {
+        if unsaved.may_leave() {
+            session.sign_out();
+        }
+    };
     let next = move || match session.theme.get().as_str() {
         "auto" => ("light", "auto", "Colours: as the system"),
         "light" => ("dark", "sun", "Colours: light"),
@@ -252,7 +267,7 @@ fn Account(session: Session) -> AnyView {
         {who}
         <button type="button" class="btn ghost icon" aria-label=move || next().2 title=move || next().2
             on:click=move |_| session.set_theme(next().0)>{move || view! { <Icon name=next().1/> }}</button>
-        <button type="button" class="btn ghost icon" aria-label="Sign out" title="Sign out" on:click=move |_| session.sign_out()><Icon name="out"/></button>
+        <button type="button" class="btn ghost icon" aria-label="Sign out" title="Sign out" on:click=sign_out><Icon name="out"/></button>
     }.into_any()
 }
 

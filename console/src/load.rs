@@ -12,6 +12,7 @@ use wasm_bindgen_futures::spawn_local;
 
 use crate::{
     api::{Answer, Api, Problem},
+    leave::Unsaved,
     record::{Record, page},
 };
 
@@ -224,10 +225,14 @@ impl Change {
 type Setter = Box<dyn Fn(&str) + Send + Sync>;
 type Go = Box<dyn Fn(&str, NavigateOptions)>;
 
-/// Leads to a page of the console.
+/// Leads to a page of the console, unless something would be lost that is to be kept.
 pub fn navigator() -> impl Fn(&str) + Copy + 'static {
-    let go = send_wrapper(use_navigate());
-    move |path: &str| go.call(path, NavigateOptions::default())
+    let (go, unsaved) = (send_wrapper(use_navigate()), expect_context::<Unsaved>());
+    move |path: &str| {
+        if unsaved.may_leave() {
+            go.call(path, NavigateOptions::default());
+        }
+    }
 }
 
 /// A setting kept in the address, so that it survives a reload and can be shared.

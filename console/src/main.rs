@@ -3,6 +3,7 @@
 mod api;
 mod cron;
 mod frame;
+mod leave;
 mod live;
 mod load;
 mod page;
@@ -28,6 +29,7 @@ fn App() -> AnyView {
     let session = Session::restore();
     provide_context(session);
     provide_context(part::Toasts::default());
+    leave::Unsaved::provide();
     let inside = move || match session.signed_in() {
         true => view! { <frame::Frame/> },
         false => view! { <SignIn/> },

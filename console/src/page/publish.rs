@@ -22,6 +22,7 @@ use self::{
 };
 use crate::{
     api::{Api, Problem},
+    leave,
     load::{Change, Load},
     page::results,
     part::*,
@@ -124,6 +125,12 @@ fn Editor(place: Place, all: Record) -> AnyView {
     provide_context(faults);
     parts::follow(draft.parts, draft.exposed);
     let look = Look::new(place, draft, faults);
+    let written = move || {
+        let mut body = draft.change();
+        draft.access.add_to(&mut body);
+        json!([draft.name.get(), body])
+    };
+    let unsaved = leave::watch(written);
     Effect::new(move |_| {
         if let Some(problem) = change.problem.get() {
             refused(draft, faults, problem.notes);
@@ -138,23 +145,20 @@ fn Editor(place: Place, all: Record) -> AnyView {
             return;
         }
         let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
-        let body = untrack(|| {
-            let mut body = match is_new {
-                true => draft.body(),
-                false => draft.change(),
-            };
-            draft.access.add_to(&mut body);
-            body
+        let mut body = untrack(|| match is_new {
+            true => draft.body(),
+            false => draft.change(),
         });
+        untrack(|| draft.access.add_to(&mut body));
         let call = match is_new {
             true => {
-                let mut body = body;
                 body["public_name"] = draft.name.get_untracked().into();
                 api.post(&path, &body)
             }
             false => api.patch(&path, &body),
         };
         change.run(call, move |answer| {
+            unsaved.saved();
             said.say(if is_new {
                 "Published."
             } else {

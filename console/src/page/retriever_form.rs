@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::template;
 use crate::{
     api::Problem,
+    leave::{self, Unsaved},
     load::{Change, Load, navigator},
     part::*,
     record::{Record, items},
@@ -138,10 +139,11 @@ fn Form(ns: Memo<String>, sources: Record) -> AnyView {
         lines,
         editor,
     };
+    let unsaved = leave::watch(move || draft.written());
     let is_new = source.is_empty();
     let save = move |_| match (is_new, name.get_untracked().trim().is_empty()) {
         (true, true) => change.refuse("it has no name yet"),
-        (true, false) => draft.create(session, go, change),
+        (true, false) => draft.create(session, go, change, unsaved),
         (false, _) => saving.set(true),
     };
     let note = move || {
@@ -177,7 +179,7 @@ fn Form(ns: Memo<String>, sources: Record) -> AnyView {
                 </div>
             </footer>
         </div>
-        {(!is_new).then(|| saving::dialog(saving, draft, from))}
+        {(!is_new).then(|| saving::dialog(saving, draft, from, unsaved))}
     }
     .into_any()
 }
@@ -207,11 +209,24 @@ impl Draft {
         Ok(body)
     }
 
-    fn create(self, session: Session, go: impl Fn(&str) + 'static, change: Change) {
+    /// All of it, finished or not.
+    fn written(self) -> Value {
+        let kept = self.editor.kept();
+        json!([self.name.get(), self.description.get(), self.chosen.get(), inputs_of(self.lines.get()), kept])
+    }
+
+    fn create(
+        self,
+        session: Session,
+        go: impl Fn(&str) + 'static,
+        change: Change,
+        unsaved: Unsaved,
+    ) {
         let ns = self.ns.get_untracked();
         let (api, body) = (session.api_in(ns.clone()), untrack(|| self.body()));
         let work = async move { api.post("/v1/retrievers", &body?).await };
         change.run(work, move |made| {
+            unsaved.saved();
             go(&format!("/ns/{ns}/retrievers/{}", made_id(&made)));
         });
     }

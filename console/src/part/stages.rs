@@ -102,6 +102,14 @@ impl Editor {
         Ok(on.map(Stage::value).collect())
     }
 
+    /// The stages as they stand, those that are off and text that is no JSON too.
+    pub fn kept(self) -> Value {
+        match self.json.get() {
+            Some(typed) => typed.into(),
+            None => self.stages.get().into_iter().map(|one| json!([one.on.get(), one.value()])).collect(),
+        }
+    }
+
     /// Kinds of the stages that are on.
     pub fn kinds(self) -> Vec<String> {
         let on = self.stages.get().into_iter().filter(|one| one.on.get());

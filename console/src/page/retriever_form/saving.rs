@@ -9,6 +9,7 @@ use super::{
     made_id,
 };
 use crate::{
+    leave::Unsaved,
     load::{Change, navigator},
     part::*,
     record::Record,
@@ -16,7 +17,12 @@ use crate::{
     text,
 };
 
-pub fn dialog(open: RwSignal<bool>, draft: Draft, source: StoredValue<Record>) -> AnyView {
+pub fn dialog(
+    open: RwSignal<bool>,
+    draft: Draft,
+    source: StoredValue<Record>,
+    unsaved: Unsaved,
+) -> AnyView {
     let (session, go, toasts) = (use_session(), navigator(), expect_context::<Toasts>());
     let (change, moves) = (Change::new(), RwSignal::new(false));
     let published = source.with_value(|one| one.flag("is_published"));
@@ -46,6 +52,7 @@ pub fn dialog(open: RwSignal<bool>, draft: Draft, source: StoredValue<Record>) -
                 toasts.say("The page searches with the new retriever now");
             }
             open.set(false);
+            unsaved.saved();
             go(&format!("/ns/{ns}/retrievers/{}", made_id(&made)));
         });
     });
