@@ -42,6 +42,7 @@ use crate::{
         audit::repeats::Repeats,
         batches::Members,
         billing::Stored,
+        collections::Counts,
         notifications::Listeners,
         retrievers::{Acts, Answers, History, ReadyRetrievers, Used},
     },
@@ -120,6 +121,8 @@ pub struct Inner {
     pub passwords: Passwords,
     /// Who is told of unread notifications as they come.
     pub listeners: Listeners,
+    /// How many documents large collections had a moment ago.
+    pub counts: Counts,
     /// How often documents of each namespace have changed.
     versions: Versions,
     /// Retrievers that were executed lately.
@@ -229,6 +232,7 @@ impl App {
             used: Used::default(),
             passwords: Passwords::default(),
             listeners: Listeners::default(),
+            counts: Counts::default(),
             versions,
             ready: ReadyRetrievers::default(),
             answers: Answers::new(several),

@@ -137,7 +137,7 @@ both! {
         assert!(one["error"].as_str().is_some_and(|error| error.contains("cursor")), "{one:#}");
         assert_eq!((&one["status"], &one["total_stages"], &one["total_returned"]), (&json!("failed"), &json!(2), &json!(0)));
         let status = server.call_in(&namespace, "GET", &format!("{path}/status"), Value::Null).await.ok();
-        assert_eq!((&status["status"], &status["stages_completed"]), (&json!("failed"), &json!(0)));
+        assert_eq!((&status["status"], &status["stages_completed"]), (&json!("failed"), &json!(2)), "a cursor of another search is told once the stages ran");
         let adhoc = call("/v1/retrievers/executions/list", json!({"status": "failed"})).await.ok();
         assert_eq!((&adhoc["total"], &adhoc["results"][0]["query_summary"]), (&json!(1), &json!("sour wine")), "{adhoc:#}");
 

@@ -208,8 +208,8 @@ both! {
         let film = |id: &str| json!({"document_id": id, "vectors": {"plot": [1, 0, 0]}, "payload": {"title": "Film"}});
         let upsert = json!({"documents": [film("film-1"), film("film-2")]});
         let path = "/v1/namespaces/films/documents/upsert";
-        server.call("POST", path, upsert.clone()).await.ok();
-        let body = json!({"create": [{"document_id": "film-1", "label": "relevant"}]});
+        let made = server.call("POST", path, upsert.clone()).await.ok();
+        let body = json!({"create": [{"document_id": made["document_ids"][0], "label": "relevant"}]});
         let made = server.call_in(&namespace, "POST", "/v1/annotations/bulk", body).await.ok();
         assert_eq!(made["created_count"], 1, "{made:#}");
         server.call("DELETE", "/v1/namespaces/films/documents/film-1", Value::Null).await.ok();

@@ -177,4 +177,86 @@ both! {
         // Only exposed fields are told.
         assert_eq!(public["highlights"], json!({nosferatu: {"title": [{"text": "Nosferatu", "marked": true}]}}), "{public:#}");
     }
+
+    async fn members_that_a_page_does_not_have_are_refused(server) {
+        let namespace = server.namespace("paging").await;
+        let films = collection(&server, &namespace, "films", &films()).await;
+        let id = retriever(&server, &namespace, &films, only("night")).await;
+        let adhoc = json!({"collection_identifiers": ["films"], "stages": only("night"), "inputs": {}});
+        for (page, stray, accepted) in [
+            (json!({"method": "offset", "cursor": "x"}), "cursor", json!(["method", "page_size", "page_number"])),
+            (json!({"method": "cursor", "page": 2}), "page", json!(["method", "limit", "cursor"])),
+            (json!({"method": "scroll", "after": {}}), "after", json!(["method", "limit", "scroll_id", "scroll_ttl"])),
+            (json!({"method": "keyset", "size": 2}), "size", json!(["method", "limit", "after"])),
+        ] {
+            let mut adhoc = adhoc.clone();
+            adhoc["pagination"] = page.clone();
+            for (path, body) in [(format!("/v1/retrievers/{id}/execute"), json!({"inputs": {}, "pagination": page})), ("/v1/retrievers/execute".into(), adhoc)] {
+                let fault = server.call_in(&namespace, "POST", &path, body).await.invalid(&["body", "pagination", stray], "extra_forbidden");
+                assert_eq!(fault["ctx"]["accepted"], accepted, "{fault:#}");
+            }
+            let several = json!({"queries": [{"inputs": {}}], "settings": {"pagination": page}});
+            let path = format!("/v1/retrievers/{id}/execute/batch");
+            server.call_in(&namespace, "POST", &path, several).await.invalid(&["body", "settings", "pagination", stray], "extra_forbidden");
+        }
+    }
+
+    async fn stages_without_a_retriever_and_streams_explain_themselves(server) {
+        let namespace = server.namespace("explained").await;
+        let films = collection(&server, &namespace, "films", &films()).await;
+        // What no stage has read has no way through them.
+        let read = || vec![stage("limit", json!({"limit": 100})), stage("sort_attribute", json!({"field": "title", "direction": "asc"}))];
+        let mut ask = json!({"collection_identifiers": ["films"], "stages": read(), "inputs": {}, "explain": true});
+        let answer = server.call_in(&namespace, "POST", "/v1/retrievers/execute", ask.clone()).await.ok();
+        let ways = answer["diagnostics"]["ranking"].as_object().unwrap();
+        assert_eq!(ways.len(), 3, "{answer:#}");
+        assert_eq!(answer["explain_plan"]["total_estimated_stages"], 2, "{answer:#}");
+        ask["stream"] = json!(true);
+        let id = retriever(&server, &namespace, &films, read()).await;
+        for (path, body) in [("/v1/retrievers/execute".to_owned(), ask), (format!("/v1/retrievers/{id}/execute"), json!({"inputs": {}, "explain": true, "stream": true}))] {
+            let request = server.request("POST", &path).bearer_auth(&server.key).header("X-Namespace", &namespace).json(&body);
+            let text = request.send().await.unwrap().text().await.unwrap();
+            let last = text.lines().filter_map(|line| line.strip_prefix("data:")).next_back().unwrap();
+            let last: Value = serde_json::from_str(last).unwrap();
+            assert_eq!((&last["diagnostics"], &last["explain_plan"]["execution_plan"]), (&answer["diagnostics"], &answer["explain_plan"]["execution_plan"]), "{last:#}");
+        }
+    }
+
+    async fn no_time_is_none(server) {
+        let namespace = server.namespace("timeless").await;
+        let films = collection(&server, &namespace, "films", &films()).await;
+        let body = json!({"retriever_name": "timeless", "collection_identifiers": [films], "stages": only("night"), "budget_limits": {"max_time_ms": 0}});
+        let id = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok()["retriever_id"].as_str().unwrap().to_owned();
+        let refused = server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/execute"), json!({"inputs": {}})).await;
+        assert_eq!(refused.status, 403, "{:#}", refused.body);
+        assert_eq!(refused.body["error"]["code"], "quota_exceeded", "{:#}", refused.body);
+    }
+
+    async fn cursors_and_scrolls_tell_no_row_twice(server) {
+        let namespace = server.namespace("steady").await;
+        let films = collection(&server, &namespace, "films", &films()).await;
+        let sorted = || stage("sort_attribute", json!({"field": "title", "direction": "asc"}));
+        // The store lists the one; stages have read the other.
+        let listed = retriever(&server, &namespace, &films, vec![sorted()]).await;
+        let read = retriever(&server, &namespace, &films, vec![stage("limit", json!({"limit": 100})), sorted()]).await;
+        let page = async |id: &str, pagination: Value| {
+            let body = json!({"inputs": {}, "pagination": pagination});
+            server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/execute"), body).await.ok()
+        };
+        let first = |answer: &Value| answer["documents"][0]["title"].as_str().unwrap().to_owned();
+        let mut number = 9;
+        for id in [&listed, &read] {
+            for (method, told, sent) in [("cursor", "next_cursor", "cursor"), ("scroll", "scroll_id", "scroll_id")] {
+                let one = page(id, json!({"method": method, "limit": 2})).await;
+                let last = one["documents"][1]["title"].as_str().unwrap().to_owned();
+                let next = one["pagination"][told].clone();
+                // It comes before all others.
+                let path = format!("/v1/collections/{films}/documents");
+                server.call_in(&namespace, "POST", &path, json!({"title": format!("A{number}")})).await.ok();
+                number -= 1;
+                let two = page(id, json!({"method": method, "limit": 2, sent: next})).await;
+                assert!(first(&two) > last, "{method}: {two:#}");
+            }
+        }
+    }
 }

@@ -219,6 +219,10 @@ both! {
 
         let list = server.call_in(&namespace, "GET", &format!("{path}?retriever_id=forth&status=completed"), Value::Null).await.ok();
         assert_eq!((&list["total"], &list["benchmarks"][0]["benchmark_id"]), (&json!(1), &done["benchmark_id"]));
+        let list = server.call_in(&namespace, "GET", &format!("{path}?retriever_id={back}&status=completed"), Value::Null).await.ok();
+        assert_eq!((&list["total"], &list["benchmarks"][0]["benchmark_id"]), (&json!(1), &done["benchmark_id"]));
+        let list = server.call_in(&namespace, "GET", &format!("{path}?retriever_id={back}&status=failed"), Value::Null).await.ok();
+        assert_eq!((&list["total"], &list["benchmarks"]), (&json!(0), &json!([])));
         let none = json!({"session_filter": {"interaction_types": ["purchase"], "time_range": {"end": "2020-01-01T00:00:00Z"}}});
         let failed = ended(server.call_in(&namespace, "POST", path, body(none)).await.ok()).await;
         assert!(failed["status"] == "failed" && failed["error_message"].as_str().unwrap().contains("no interactions"), "{failed:#}");

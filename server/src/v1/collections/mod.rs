@@ -4,6 +4,7 @@ pub mod archiving;
 mod changing;
 mod cloning;
 mod configuring;
+mod counting;
 mod details;
 mod enriching;
 mod extractors;
@@ -40,6 +41,7 @@ use serde_json::json;
 
 pub use changing::{delete, update};
 pub use cloning::clone;
+pub use counting::Counts;
 pub use enriching::enrich;
 pub use internal::{allow_reading, readable, searched};
 pub use routes::router;
@@ -47,6 +49,8 @@ pub use scheduling::{hold_scheduled, unschedule};
 pub use searching::{Ready, hindered};
 pub use store::COLLECTIONS;
 pub use transforming::{Results, Transform};
+
+use counting::count_documents;
 
 use super::{
     alerts,
@@ -351,29 +355,6 @@ pub async fn known<L: Level>(
         .caller
         .allow(ResourceType::Collection, &record.id, operation)?;
     Ok(record)
-}
-
-/// Fills in how many documents each collection holds, as this caller sees them.
-pub async fn count_documents<L: Level>(
-    app: &App,
-    scope: &Scope<L>,
-    collections: &mut [CollectionResponse],
-) -> Result<()> {
-    let counts = collections.iter().map(|collection| {
-        let reach = scope.reach(collection.collection_id.iter().cloned().collect());
-        async move { app.store().count(&reach, None).await }
-    });
-    let counts = futures::future::join_all(counts).await;
-    for (collection, count) in collections.iter_mut().zip(counts) {
-        let count = i64::try_from(count?).ok();
-        if collection.s3_vector_index.is_none() {
-            collection.document_count = count;
-        } else if scope.caller.principal().is_some() {
-            // What is put away was counted then, whoever owned it: how much of it an end user owns nobody knows.
-            collection.document_count = None;
-        }
-    }
-    Ok(())
 }
 
 /// What searches of the collection can use.
