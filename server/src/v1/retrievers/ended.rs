@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use loupe_engine::stage::{Failure, Outcome, RunError};
+use loupe_engine::{
+    embed::EmbedError,
+    stage::{Failure, Outcome, RunError},
+};
 use loupe_wire::{ExecuteRetrieverResponse, RetrieverModelOutput};
 use serde_json::json;
 
@@ -21,12 +24,28 @@ impl From<ApiError> for Unanswered {
     }
 }
 
-impl From<Failure> for Unanswered {
-    fn from(failure: Failure) -> Self {
-        Self {
-            error: run_error(failure.error),
-            so_far: failure.so_far,
-        }
+impl Unanswered {
+    /// Of stages that failed. What a service said, and where it is, is the owner's to know: whoever is shown a part of the documents is
+    /// told that it is away, and the history has the rest.
+    pub fn new(failure: Failure, is_whole: bool) -> Self {
+        let Failure { error, so_far } = failure;
+        let error = match is_whole {
+            true => error,
+            false => for_strangers(error),
+        };
+        let error = run_error(error);
+        Self { error, so_far }
+    }
+}
+
+fn for_strangers(error: RunError) -> RunError {
+    let told = || "a service that this search asks is not available".to_owned();
+    match error {
+        RunError::Away(_) => RunError::Away(told()),
+        RunError::Embed(EmbedError::Unavailable(_)) => EmbedError::Unavailable(told()).into(),
+        RunError::Embed(EmbedError::Refused(_)) => EmbedError::Refused(told()).into(),
+        RunError::Embed(EmbedError::Failed(_)) => EmbedError::Failed(told()).into(),
+        error => error,
     }
 }
 

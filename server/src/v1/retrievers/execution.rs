@@ -222,7 +222,8 @@ async fn search<L: Level>(
         let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
         run.acts = learned::acts_within(app, namespace_id, retriever_id, patience).await?;
     }
-    let mut outcome = plan.run_told(run).await?;
+    let outcome = plan.run_told(run).await;
+    let mut outcome = outcome.map_err(|failure| Unanswered::new(failure, is_whole))?;
     held.leave();
     let searched = collections.iter().map(|record| &record.data.0);
     let left_out = collections::lifecycle::warnings(searched);
