@@ -104,21 +104,18 @@ pub(crate) async fn work(
         if open.is_empty() {
             return Ok(());
         }
-        let (mut turns, mut taken) = (Vec::new(), Vec::new());
-        for place in &open {
-            let agent = &agents[*place];
-            let tokens = agent.characters() as u64 / 4 + ANSWER_TOKENS;
-            taken.push(language::take(at, tokens)?);
-            turns.push(Turn {
-                messages: agent.messages.clone(),
-                tools: offered.clone(),
-                must: (number == bounds.turns).then_some(bounds.finish),
-                model: bounds.model.clone(),
-                key: bounds.key.clone(),
-                temperature: bounds.temperature,
-                most_tokens: ANSWER_TOKENS,
-            });
-        }
+        let tokens = |place: &usize| agents[*place].characters() as u64 / 4 + ANSWER_TOKENS;
+        let taken = language::take_all(at, open.iter().map(tokens))?;
+        let turn = |place: &usize| Turn {
+            messages: agents[*place].messages.clone(),
+            tools: offered.clone(),
+            must: (number == bounds.turns).then_some(bounds.finish),
+            model: bounds.model.clone(),
+            key: bounds.key.clone(),
+            temperature: bounds.temperature,
+            most_tokens: ANSWER_TOKENS,
+        };
+        let turns: Vec<Turn> = open.iter().map(turn).collect();
         let said = at.away(join_all(turns.iter().map(|turn| model.turn(turn))));
         let Ok(said) = tokio::time::timeout_at(deadline, said).await else {
             at.back().await;

@@ -140,7 +140,7 @@ fn estimate(question: &Question) -> u64 {
 }
 
 /// Takes the tokens of one question from the organization's of this minute.
-pub(crate) fn take(at: &mut Execution, tokens: u64) -> Result<Taken, RunError> {
+fn take(at: &mut Execution, tokens: u64) -> Result<Taken, RunError> {
     at.spend(Metered::LanguageTokens, tokens)?;
     at.report.llm_calls += 1;
     at.report.tokens += tokens;
@@ -200,7 +200,7 @@ pub(crate) async fn answers(
 ) -> Result<Vec<Result<Value, EmbedError>>, RunError> {
     use futures::StreamExt as _;
     let model = model(at)?;
-    let taken = take_all(at, &questions)?;
+    let taken = take_all(at, questions.iter().map(estimate))?;
     let work = questions.into_iter().map(|question| {
         let model = Arc::clone(&model);
         async move {
@@ -228,10 +228,13 @@ pub(crate) async fn answers(
 }
 
 /// The tokens of all questions, or of none.
-fn take_all(at: &mut Execution, questions: &[Question]) -> Result<Vec<Taken>, RunError> {
-    let mut all = Vec::with_capacity(questions.len());
-    for question in questions {
-        match take(at, estimate(question)) {
+pub(crate) fn take_all(
+    at: &mut Execution,
+    questions: impl Iterator<Item = u64>,
+) -> Result<Vec<Taken>, RunError> {
+    let mut all = Vec::new();
+    for tokens in questions {
+        match take(at, tokens) {
             Ok(taken) => all.push(taken),
             Err(error) => {
                 all.into_iter().for_each(|taken| give_back(at, taken));
