@@ -156,6 +156,8 @@ both! {
         assert_eq!(batch["documents_written"], 3);
         let task = server.call("GET", &format!("/v1/tasks/{}", batch["task_id"].as_str().unwrap()), Value::Null).await.ok();
         assert_eq!(task["status"], "COMPLETED");
+        let moment = |name: &str| chrono::DateTime::parse_from_rfc3339(task[name].as_str().unwrap()).unwrap();
+        assert!(moment("created_at") <= moment("completed_at") && moment("completed_at") <= moment("updated_at"), "{task:#}");
 
         let completed = what_was_written_is_told(&server, &namespace, &collection, &batch).await;
 

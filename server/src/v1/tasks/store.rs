@@ -2,7 +2,7 @@ use loupe_wire::{TaskResponse, TaskStatusEnum, Value, reading};
 
 use super::{is_terminal, name_of};
 use crate::{
-    args,
+    args, clock,
     db::{Arg, Db, Json, Tx},
     error::Result,
     list::{Mark, Walk},
@@ -10,9 +10,9 @@ use crate::{
 
 crate::sql! {
     const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)";
-    const FIND = "SELECT status, data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
-    const FIND_ARCHIVED = "SELECT status, data FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
-    const LIST = "SELECT status, data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
+    const FIND = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
+    const FIND_ARCHIVED = "SELECT status, data, created_at, updated_at, ended_at FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
+    const LIST = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL";
     const UPDATE = "UPDATE tasks SET status = $2, updated_at = $3, ended_at = $4, data = $5 WHERE task_id = $1";
     const DELETE = "DELETE FROM tasks WHERE org_id = $1 AND (task_id = $2 OR parent_id = $2)";
@@ -23,7 +23,7 @@ crate::sql! {
 crate::pieces!(
     "tasks",
     "task_id",
-    "status, data, created_at, task_id",
+    "status, data, created_at, updated_at, ended_at, task_id",
     "org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($6 = '' OR status = $6) AND ($7 = '' OR task_type = $7) AND ($8 = '' OR $8 LIKE '%|' || status || '|%') AND ($9 = '' OR $9 LIKE '%|' || task_type || '|%') AND parent_id IS NULL"
 );
 
@@ -36,11 +36,14 @@ pub struct Place<'a> {
     pub work: &'a Value,
 }
 
-type Row = (String, Json<TaskResponse>);
+type Row = (String, Json<TaskResponse>, i64, i64, Option<i64>);
 
 /// A task as it is at this moment: whoever claims it or puts it back writes the column alone. `error` is the flat copy of
 /// `additional_data.error`.
-fn shown((status, Json(mut task)): Row) -> TaskResponse {
+fn shown((status, Json(mut task), created_at, updated_at, ended_at): Row) -> TaskResponse {
+    task.created_at = Some(clock::time(created_at));
+    task.updated_at = Some(clock::time(updated_at));
+    task.completed_at = ended_at.map(clock::time);
     if let Ok(status) = reading::from_value::<TaskStatusEnum>(&Value::from(status)) {
         task.status = status;
     }
@@ -137,9 +140,11 @@ pub async fn piece(
         walk.words("status"),
         walk.words("task_type")
     ];
-    let rows: Vec<(String, Json<TaskResponse>, i64, String)> =
-        db.all(walk.sql(NEWEST, OLDEST), args).await?;
-    let task = |(status, data, at, id)| (shown((status, data)), (at, id));
+    type Found = (String, Json<TaskResponse>, i64, i64, Option<i64>, String);
+    let rows: Vec<Found> = db.all(walk.sql(NEWEST, OLDEST), args).await?;
+    let task = |(status, data, at, updated_at, ended_at, id)| {
+        (shown((status, data, at, updated_at, ended_at)), (at, id))
+    };
     Ok(rows.into_iter().map(task).collect())
 }
 
