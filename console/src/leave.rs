@@ -51,11 +51,16 @@ impl Unsaved {
 
 /// Whether a click is on a link to another page, in this tab.
 fn leads_away(event: &ev::MouseEvent) -> bool {
-    let Some(at) = event.target().and_then(|at| at.dyn_into::<web_sys::Element>().ok()) else {
+    let Some(at) = event
+        .target()
+        .and_then(|at| at.dyn_into::<web_sys::Element>().ok())
+    else {
         return false;
     };
     let link = at.closest("a[href]").ok().flatten();
-    let Some(link) = link.filter(|link| !link.has_attribute("target") && !link.has_attribute("download")) else {
+    let Some(link) =
+        link.filter(|link| !link.has_attribute("target") && !link.has_attribute("download"))
+    else {
         return false;
     };
     let href = link.get_attribute("href").unwrap_or_default();

@@ -68,9 +68,11 @@ pub fn bucket() -> AnyView {
     let at = Signal::derive(move || format!("/console/ns/{}/buckets/{}", ns.get(), bucket.get()));
     view! {
         <Head title text="Drop files in, then process them into documents of the collections over this bucket.">
-            {tools::tools(api, path, about, ns)}
-            <Remove what="bucket" name=title loses="Its objects, their files and their documents go with it." api path done=removed/>
-            <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process"</button>
+            {while_there(about, move || view! {
+                {tools::tools(api, path, about, ns)}
+                <Remove what="bucket" name=title loses="Its objects, their files and their documents go with it." api path done=removed/>
+                <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process"</button>
+            }.into_any())}
         </Head>
         {refusal(change)}
         {loaded(about, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}

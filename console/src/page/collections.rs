@@ -119,7 +119,11 @@ pub fn fields_of(source: &Record) -> Vec<(String, String)> {
 
 /// The fields of sources that can feed an input of a kind such as `text|string`, the fitting ones first.
 fn fitting(sources: &[Record], kind: &str) -> Vec<(String, String)> {
-    let kinds: Vec<&str> = kind.split('|').map(str::trim).collect();
+    let mut kinds: Vec<&str> = kind.split('|').map(str::trim).collect();
+    // Texts are told in two words, and a bucket has either.
+    if kinds.iter().any(|kind| matches!(*kind, "text" | "string")) {
+        kinds.extend(["string", "text"]);
+    }
     let mut all: Vec<(String, String)> = Vec::new();
     for (name, field) in sources.iter().flat_map(fields_of) {
         if !all.iter().any(|(known, _)| *known == name) {
@@ -134,6 +138,20 @@ fn fitting(sources: &[Record], kind: &str) -> Vec<(String, String)> {
 
 /// An input of the extractor, the chosen field, the fields to choose from.
 type Input = (String, RwSignal<String>, Vec<(String, String)>);
+
+/// What this server has to get before the extractor runs here.
+fn lacks(extractor: &Record) -> Option<String> {
+    let told = extractor.value("realtime_available").is_some();
+    // What it needs stands before what it only gains from.
+    let mut apps = extractor
+        .list("serve_apps")
+        .into_iter()
+        .map(|app| app.text("status"));
+    let lacking = apps.find(|status| status != "available");
+    let lacking =
+        lacking.unwrap_or_else(|| "this server does not have all that it needs".to_owned());
+    (told && !extractor.flag("realtime_available")).then_some(lacking)
+}
 
 /// One choice of a field for each input of the extractor.
 fn inputs(extractor: &Record, sources: &[Record]) -> Vec<Input> {
@@ -184,13 +202,19 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
     let sources = Sources::new(sources);
     let kind = "feature_extractor_name";
     let mut kinds = options(&extractors, kind, kind);
-    kinds
-        .iter_mut()
-        .for_each(|(_, name)| *name = text::words(name));
-    let first =
-        |list: &[(String, String)]| list.first().map(|(id, _)| id.clone()).unwrap_or_default();
+    for ((_, name), one) in kinds.iter_mut().zip(&extractors) {
+        let lacks = lacks(one).map_or_else(String::new, |lacks| format!(": {lacks}"));
+        *name = text::words(name) + &lacks;
+    }
+    let off = extractors.iter().filter(|one| lacks(one).is_some());
+    let off: Vec<String> = off.map(|one| one.text(kind)).collect();
+    let mut here = kinds
+        .iter()
+        .map(|(id, _)| id)
+        .filter(|id| !off.contains(id));
+    let first = here.next().cloned().unwrap_or_default();
     let (name, whole) = (RwSignal::new(String::new()), RwSignal::new(true));
-    let extractor = RwSignal::new(first(&kinds));
+    let extractor = RwSignal::new(first);
     let extractors = StoredValue::new(extractors);
     let chosen = Memo::new(move |_| of(extractors, kind, &extractor.get()));
     let mapped = Memo::new(move |_| inputs(&chosen.get(), &sources.chosen()));
@@ -231,7 +255,7 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
             <Field id="collection-name" label="Name" value=name required=true placeholder="articles-text"/>
             <div class="form-row">
                 {sources.kinds()}
-                <Choice id="collection-extractor" label="Extractor" value=extractor options=kinds/>
+                <Choice id="collection-extractor" label="Extractor" value=extractor options=kinds off/>
             </div>
             {sources.ticks()}
             <p class="muted">{move || chosen.get().text("description")}</p>

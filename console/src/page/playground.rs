@@ -1,7 +1,5 @@
 //! A retriever tried out: inputs, results, what each stage did, the same call for a shell.
 
-use std::collections::BTreeMap;
-
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -30,8 +28,6 @@ const PARTS: &[(&str, &str)] = &[
     ("evaluations", "Evaluations"),
 ];
 
-pub type Values = RwSignal<BTreeMap<String, String>>;
-
 pub fn playground() -> AnyView {
     let session = use_session();
     let (ns, id) = (param("ns"), param("retriever"));
@@ -48,12 +44,14 @@ pub fn playground() -> AnyView {
     });
     view! {
         <Head title text="Try it here; publish it as a page that everyone can search.">
-            <Remove what="retriever" name=title loses="Its public page goes with it; the collections stay." api path done=removed/>
-            <a class="btn" href=move || format!("/console/ns/{}/retrievers/{}/edit", ns.get(), id.get())>"Change the stages"</a>
-            <a class="btn primary" href=move || format!("{}/page", at.get())><Icon name="globe"/>{move || match load.good().is_some_and(|one| one.flag("is_published")) {
-                true => "Public page",
-                false => "Publish",
-            }}</a>
+            {while_there(load, move || view! {
+                <Remove what="retriever" name=title loses="Its public page goes with it; the collections stay." api path done=removed/>
+                <a class="btn" href=move || format!("/console/ns/{}/retrievers/{}/edit", ns.get(), id.get())>"Change the stages"</a>
+                <a class="btn primary" href=move || format!("{}/page", at.get())><Icon name="globe"/>{move || match load.good().is_some_and(|one| one.flag("is_published")) {
+                    true => "Public page",
+                    false => "Publish",
+                }}</a>
+            }.into_any())}
         </Head>
         {tabs("Parts of the retriever", PARTS, tab, at)}
         {move || match tab.value.get().as_str() {
@@ -64,43 +62,6 @@ pub fn playground() -> AnyView {
         }}
     }
     .into_any()
-}
-
-/// The inputs of a call: typed by the schema, absent where nothing was entered.
-pub fn inputs(
-    schema: &[(String, Record)],
-    values: &BTreeMap<String, String>,
-) -> Map<String, Value> {
-    let mut out = Map::new();
-    for (name, field) in schema {
-        let Some(text) = values.get(name).filter(|text| !text.is_empty()) else {
-            continue;
-        };
-        let value = match field.text("type").as_str() {
-            "number" | "float" => text
-                .parse::<f64>()
-                .map(Value::from)
-                .unwrap_or_else(|_| Value::from(text.clone())),
-            "integer" => text
-                .parse::<i64>()
-                .map(Value::from)
-                .unwrap_or_else(|_| Value::from(text.clone())),
-            "boolean" => Value::from(text == "true"),
-            "array" | "object" => {
-                serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.clone()))
-            }
-            _ => Value::from(text.clone()),
-        };
-        out.insert(name.clone(), value);
-    }
-    out
-}
-
-/// The fields as they are before anything is typed.
-pub fn defaults(fields: &[(String, Record)]) -> Values {
-    let all = fields.iter();
-    let all = all.filter_map(|(name, f)| Some((name.clone(), f.opt("default")?)));
-    RwSignal::new(all.collect())
 }
 
 /// An answer under a tab.
@@ -174,20 +135,34 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let fields = one.record("input_schema").members();
     let path = StoredValue::new(format!("/v1/retrievers/{}/execute", text::escape(&id)));
     let schema = StoredValue::new(fields.clone());
-    let values = defaults(&fields);
+    let (values, kept) = (defaults(&fields), Query::new("inputs"));
     let (answer, change) = (RwSignal::new(None::<Record>), Change::new());
     let explaining = Explaining::new();
     let tab = RwSignal::new("results");
     let body = move || json!({"inputs": schema.with_value(|s| values.with(|v| inputs(s, v))), "return_presigned_urls": true});
     let api = move || session.api_in(ns.get_untracked());
-    let run = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
-        let asked = body();
+    let ask = move || {
+        kept.set(&written(values));
+        let asked = untrack(body);
         change.run(api().post(&path.get_value(), &asked), move |got| {
             answer.set(Some(got));
             explaining.found(asked);
         });
     };
+    let run = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        ask();
+    };
+    // A reload, and whoever gets the address, asks the same.
+    let before = serde_json::from_str::<Value>(&kept.value.get_untracked());
+    let before = Record(before.unwrap_or_default()).members();
+    if !before.is_empty() {
+        let before = before
+            .into_iter()
+            .map(|(name, value)| (name, plain(&value.0)));
+        values.update(|all| all.extend(before));
+        ask();
+    }
     let show = Callback::new(move |name: &'static str| {
         tab.set(name);
         if name == "explain" {
@@ -225,6 +200,20 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     .into_any()
 }
 
+/// Letters of an input that an address takes: files are not written there.
+const LONG: usize = 500;
+
+/// What was typed, as it stands in the address.
+fn written(values: Values) -> String {
+    let all = values.get_untracked().into_iter();
+    let all = all.filter(|(_, text)| !text.is_empty() && text.len() < LONG);
+    let all: Map<String, Value> = all.map(|(name, text)| (name, text.into())).collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => Value::Object(all).to_string(),
+    }
+}
+
 /// The tabs of an answer.
 fn choices(tab: RwSignal<&'static str>, show: Callback<&'static str>) -> AnyView {
     let all = TABS.into_iter().map(|(name, label)| {
@@ -233,54 +222,4 @@ fn choices(tab: RwSignal<&'static str>, show: Callback<&'static str>) -> AnyView
     });
     view! { <div class="tabs" role="tablist" aria-label="Answer">{all.collect::<Vec<_>>()}</div> }
         .into_any()
-}
-
-#[component]
-pub fn Input(name: String, field: Record, values: Values) -> AnyView {
-    let id = format!("in-{name}");
-    let type_name = field.text("type");
-    let kind = match type_name.as_str() {
-        "number" | "float" | "integer" => "number",
-        "date" => "date",
-        _ => "text",
-    };
-    let mut choices: Vec<String> = field.list("enum").iter().map(|one| plain(&one.0)).collect();
-    if type_name == "boolean" {
-        choices = vec!["true".into(), "false".into()];
-    }
-    let set = {
-        let name = name.clone();
-        move |value: String| values.update(|all| drop(all.insert(name.clone(), value)))
-    };
-    let get = {
-        let name = name.clone();
-        move || values.with(|all| all.get(&name).cloned().unwrap_or_default())
-    };
-    let required = field.flag("required");
-    let control = match choices.is_empty() {
-        false => view! {
-            <select class="select" id=id.clone() prop:value=get on:change=move |e| set(event_target_value(&e))>
-                <option value="">"–"</option>{choices.into_iter().map(|c| view! { <option value=c.clone()>{c.clone()}</option> }.into_any()).collect::<Vec<_>>()}
-            </select>
-        }.into_any(),
-        true => view! { <input class="input" id=id.clone() type=kind step="any" required=required prop:value=get on:input=move |e| set(event_target_value(&e)) autocomplete="off"/> }.into_any(),
-    };
-    view! { <div class="field"><label for=id.clone()>{name}{(!required).then_some(" (optional)")}</label>{control}{field.opt("description").map(|d| view! { <span class="hint">{d}</span> })}</div> }.into_any()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inputs_have_the_types_of_the_schema() {
-        let schema = Record(json!({"q": {"type": "string"}, "n": {"type": "integer"}, "on": {"type": "boolean"}, "no": {"type": "string"}})).members();
-        let values = [("q", "owl"), ("n", "3"), ("on", "true"), ("no", "")]
-            .map(|(k, v)| (k.to_owned(), v.to_owned()))
-            .into();
-        assert_eq!(
-            Value::from(inputs(&schema, &values)),
-            json!({"q": "owl", "n": 3, "on": true})
-        );
-    }
 }

@@ -212,7 +212,13 @@ impl Draft {
     /// All of it, finished or not.
     fn written(self) -> Value {
         let kept = self.editor.kept();
-        json!([self.name.get(), self.description.get(), self.chosen.get(), inputs_of(self.lines.get()), kept])
+        json!([
+            self.name.get(),
+            self.description.get(),
+            self.chosen.get(),
+            inputs_of(self.lines.get()),
+            kept
+        ])
     }
 
     fn create(

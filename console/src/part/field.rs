@@ -104,6 +104,9 @@ pub fn Choice(
     value: RwSignal<String>,
     #[prop(into)] options: Signal<Vec<(String, String)>>,
     #[prop(optional)] hint: &'static str,
+    /// Values that cannot be chosen here.
+    #[prop(optional)]
+    off: Vec<String>,
 ) -> AnyView {
     let described = (!hint.is_empty()).then(|| format!("{id}-hint"));
     view! {
@@ -113,7 +116,8 @@ pub fn Choice(
                 on:change=move |event| value.set(event_target_value(&event))>
                 {move || options.get().into_iter().map(|(one, label)| {
                     let selected = value.get_untracked() == one;
-                    view! { <option value=one selected=selected>{label}</option> }.into_any()
+                    let disabled = off.contains(&one);
+                    view! { <option value=one selected=selected disabled=disabled>{label}</option> }.into_any()
                 }).collect::<Vec<_>>()}
             </select>
             {(!hint.is_empty()).then(|| view! { <span class="hint" id=described>{hint}</span> })}

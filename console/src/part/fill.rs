@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     api::{Answer, Api, Problem},
-    load::Change,
-    record::Record,
+    load::{Change, Load},
+    record::{Record, items},
 };
 
 /// A dialog that asks for a body and sends it.
@@ -70,6 +70,23 @@ pub fn Fill(
     .into_any()
 }
 
+/// What things are called, by one look for each kind; their ids until that is known, and where it may not be.
+#[derive(Clone, Copy)]
+pub struct Names(Load);
+
+impl Names {
+    pub fn of(api: impl Fn() -> Api + 'static, kinds: &'static [&'static str]) -> Self {
+        Self(Load::new(move || choices(api(), kinds)))
+    }
+
+    pub fn get(self, id: &str) -> String {
+        let all = self.0.good().unwrap_or_default().members().into_iter();
+        let mut all = all.flat_map(|(_, all)| items(&all.0));
+        let found = all.find(|one| one.text("id") == id);
+        found.map_or_else(|| id.to_owned(), |one| one.text("name"))
+    }
+}
+
 /// What there is of each kind, as forms choose from it and rows name it.
 pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
     let mut all = json!({});
@@ -94,7 +111,7 @@ pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
         let path = format!("/v1/{of}/list?limit=100");
         let answer = api.post(&path, &body).await?;
         let found = answer.list("results").into_iter().map(
-            |one| json!({"id": one.text(&id), "name": one.first(&[name.as_str(), "name", id.as_str()])}),
+            |one| json!({"id": one.text(&id), "name": one.first(&[name.as_str(), "name", id.as_str()]), "inputs": one.value("input_schema")}),
         );
         all[*kind] = found.collect();
     }

@@ -322,12 +322,14 @@ pub fn pictured(
     name: String,
     id: String,
 ) -> AnyView {
-    let thumb = match picture {
-        Some(url) => {
-            view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> }
-                .into_any()
-        }
-        None => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
+    // A picture that does not come is as good as none.
+    let lost = RwSignal::new(picture.is_none());
+    let url = picture.unwrap_or_default();
+    let thumb = move || {
+        match lost.get() {
+        true => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
+        false => view! { <img class="thumb" src=url.clone() alt="" loading="lazy" width="44" height="44" on:error=move |_| lost.set(true)/> }.into_any(),
+    }
     };
     // What has no name is called by its id: once is enough.
     let id = (id != name).then(|| view! { <span class="sub mono">{id}</span> });

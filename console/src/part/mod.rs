@@ -6,6 +6,7 @@ mod drop;
 mod field;
 mod fill;
 mod icon;
+mod inputs;
 mod list;
 mod menu;
 mod remove;
@@ -18,8 +19,9 @@ pub mod stages;
 pub use dialog::{Ask, Modal, Secret, Sheet, download};
 pub use drop::{DropZone, Dropped};
 pub use field::{Area, Check, Choice, Faults, Field, Pick, Submit};
-pub use fill::{Fill, choices};
+pub use fill::{Fill, Names, choices};
 pub use icon::Icon;
+pub use inputs::{Input, Values, data_url, defaults, inputs};
 pub use list::{
     Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name,
     none_match, number, page_query, pictured, searched, table, tabs, tags, titled, two, words,
@@ -29,6 +31,6 @@ pub use remove::{Confirm, Remove};
 pub use rows::{Act, Discard, Log, Rows, press};
 pub use show::{
     Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, fact, loaded, refusal,
-    stat, waiting, when,
+    stat, tint, waiting, when, while_there,
 };
 pub use source::{Source, to_line};

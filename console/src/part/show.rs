@@ -5,24 +5,35 @@ use wasm_bindgen_futures::{JsFuture, spawn_local};
 use super::Icon;
 use crate::{
     api::Problem,
+    leave::Unsaved,
     load::{Change, Load},
     record::Record,
+    session::use_session,
     text,
 };
 
 /// Short notes at the corner, read out as they come.
 #[derive(Clone, Copy, Default)]
-pub struct Toasts(RwSignal<Vec<(u32, String)>>);
+pub struct Toasts(RwSignal<Vec<(u32, String, &'static str)>>);
 
 impl Toasts {
     pub fn say(self, text: impl Into<String>) {
+        self.put(text.into(), "toast ok");
+    }
+
+    /// What went wrong.
+    pub fn warn(self, text: impl Into<String>) {
+        self.put(text.into(), "toast bad");
+    }
+
+    fn put(self, text: String, class: &'static str) {
         let id = self
             .0
-            .with_untracked(|all| all.last().map_or(1, |(id, _)| id + 1));
-        self.0.update(|all| all.push((id, text.into())));
+            .with_untracked(|all| all.last().map_or(1, |(id, ..)| id + 1));
+        self.0.update(|all| all.push((id, text, class)));
         spawn_local(async move {
             TimeoutFuture::new(4000).await;
-            let _ = self.0.try_update(|all| all.retain(|(one, _)| *one != id));
+            let _ = self.0.try_update(|all| all.retain(|(one, ..)| *one != id));
         });
     }
 }
@@ -32,7 +43,7 @@ pub fn ToastList() -> AnyView {
     let Toasts(all) = expect_context();
     view! {
         <div class="toasts" role="status">
-            {move || all.get().into_iter().map(|(_, text)| view! { <div class="toast ok">{text}</div> }.into_any()).collect::<Vec<_>>()}
+            {move || all.get().into_iter().map(|(_, text, class)| view! { <div class=class>{text}</div> }.into_any()).collect::<Vec<_>>()}
         </div>
     }
     .into_any()
@@ -137,17 +148,42 @@ pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<
         .filter(|(place, value)| !value.is_empty() && !AGAIN.contains(&place.as_str()));
     let lines =
         lines.map(|(place, what)| view! { <li><code>{place}</code>": "{what}</li> }.into_any());
+    // What the page itself refuses was never sent: the server's words for it say nothing to people.
+    let title = match (kind.as_str(), status) {
+        ("invalid_input", 0) => "That does not work yet".to_owned(),
+        _ => kind,
+    };
+    // A key that is refused is refused again, whatever is tried with it.
+    let session = use_session();
+    let over = status == 401 && session.signed_in();
+    let retry = retry.filter(|_| !over);
     view! {
         <div class="notice bad" role="alert">
-            <strong>{kind}{(status > 0).then(|| format!(" ({status})"))}</strong>
+            <strong>{title}{(status > 0).then(|| format!(" ({status})"))}</strong>
             <span>{message}</span>
             <ul>{lines.collect::<Vec<_>>()}</ul>
             {retry_after.map(countdown)}
             {request_id.map(|id| view! { <span class="mono">"request "{id}</span> })}
+            {over.then(sign_in_again)}
             {retry.map(|retry| view! {
                 <div class="row"><button type="button" class="btn small" on:click=move |_| retry.run(())>"Try again"</button></div>
             })}
         </div>
+    }
+    .into_any()
+}
+
+/// The way out for those whose key is refused by now.
+fn sign_in_again() -> AnyView {
+    let (session, unsaved) = (use_session(), expect_context::<Unsaved>());
+    let leave = move |_| {
+        if unsaved.may_leave() {
+            session.sign_out();
+        }
+    };
+    view! {
+        <span>"The key that you signed in with is refused: it was revoked, or its time is over."</span>
+        <div class="row"><button type="button" class="btn small primary" on:click=leave>"Sign in again"</button></div>
     }
     .into_any()
 }
@@ -193,6 +229,15 @@ fn shown(load: Load, wait: ViewFn, view: Shown) -> AnyView {
         Some(Ok(one)) => view(one),
     };
     view! { {late}{inside} }.into_any()
+}
+
+/// What can be done with something, unless there is no such thing.
+pub fn while_there(load: Load, inside: impl Fn() -> AnyView + Send + Sync + 'static) -> AnyView {
+    let lost = Memo::new(move |_| {
+        let gone = |value: &Option<Result<_, Problem>>| matches!(value, Some(Err(problem)) if problem.status == 404);
+        load.value.with(gone)
+    });
+    (move || (!lost.get()).then(&inside)).into_any()
 }
 
 /// So many lines of nothing yet.
@@ -248,6 +293,15 @@ pub fn Skeletons(#[prop(default = 5)] lines: usize) -> AnyView {
         </div>
     }
     .into_any()
+}
+
+/// The colour of a bar about something that ended so.
+pub fn tint(status: &str) -> &'static str {
+    match status {
+        "FAILED" => "bad",
+        "COMPLETED_WITH_ERRORS" | "INTERRUPTED" | "CANCELED" => "warn",
+        _ => "",
+    }
 }
 
 /// How far something is, of one.

@@ -20,7 +20,7 @@ struct Stage {
     id: usize,
     name: RwSignal<String>,
     kind: StoredValue<String>,
-    rest: StoredValue<Value>,
+    rest: RwSignal<Value>,
     form: schema::Form,
     /// What is switched off stays in the draft, and is neither run nor saved.
     on: RwSignal<bool>,
@@ -76,7 +76,7 @@ impl Editor {
             id,
             name: RwSignal::new(one.text("stage_name")),
             kind: StoredValue::new(config.text("stage_id")),
-            rest: StoredValue::new(one.0.clone()),
+            rest: RwSignal::new(one.0.clone()),
             form,
             on: RwSignal::new(true),
         }
@@ -106,7 +106,12 @@ impl Editor {
     pub fn kept(self) -> Value {
         match self.json.get() {
             Some(typed) => typed.into(),
-            None => self.stages.get().into_iter().map(|one| json!([one.on.get(), one.value()])).collect(),
+            None => self
+                .stages
+                .get()
+                .into_iter()
+                .map(|one| json!([one.on.get(), one.value()]))
+                .collect(),
         }
     }
 
@@ -187,8 +192,20 @@ impl Editor {
 }
 
 impl Stage {
+    /// Writes what stands beside the parameters; an empty text takes it away.
+    fn put(self, member: &str, text: &str) {
+        self.rest.update(|rest| {
+            if let Some(members) = rest.as_object_mut() {
+                match text {
+                    "" => members.shift_remove(member),
+                    text => members.insert(member.to_owned(), text.into()),
+                };
+            }
+        });
+    }
+
     fn value(self) -> Value {
-        let mut one = self.rest.get_value();
+        let mut one = self.rest.get();
         one["stage_name"] = self.name.get().trim().into();
         one["config"]["stage_id"] = self.kind.get_value().into();
         one["config"]["parameters"] = self.form.value.get();

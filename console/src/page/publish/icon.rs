@@ -1,8 +1,7 @@
 //! The icon of a page: a small picture that is part of its configuration.
 
-use js_sys::Uint8Array;
 use leptos::prelude::*;
-use wasm_bindgen_futures::{JsFuture, spawn_local};
+use wasm_bindgen_futures::spawn_local;
 use web_sys::{File, HtmlInputElement};
 
 use crate::part::*;
@@ -79,16 +78,9 @@ fn refuse(faults: Faults, what: &str) {
 
 fn read(icon: RwSignal<String>, faults: Faults, toasts: Toasts, file: File) {
     spawn_local(async move {
-        let bytes = JsFuture::from(file.array_buffer()).await.ok();
-        let text = bytes.and_then(|bytes| {
-            let bytes = Uint8Array::new(&bytes).to_vec();
-            // The browser takes bytes as letters.
-            let letters: String = bytes.into_iter().map(char::from).collect();
-            window().btoa(&letters).ok()
-        });
-        match text {
+        match data_url(&file).await {
             Some(text) => {
-                let _ = icon.try_set(format!("data:{};base64,{text}", file.type_()));
+                let _ = icon.try_set(text);
                 toasts.say("The icon is chosen");
             }
             None => refuse(faults, "the file could not be read"),

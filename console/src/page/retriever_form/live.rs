@@ -4,20 +4,12 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Draft, inputs_of};
-use crate::{
-    load::Load,
-    page::{
-        playground::{Input, Values, defaults, inputs},
-        results,
-    },
-    part::*,
-    record::Record,
-    session::use_session,
-};
+use crate::{load::Load, page::results, part::*, record::Record, session::use_session};
 
-const TABS: [(&str, &str); 3] = [
+const TABS: [(&str, &str); 4] = [
     ("results", "Results"),
     ("stages", "Stages"),
+    ("explain", "Explain"),
     ("json", "JSON"),
 ];
 
@@ -42,7 +34,13 @@ fn costly(kind: &str) -> bool {
 pub fn live(draft: Draft) -> AnyView {
     let schema = Memo::new(move |_| inputs_of(draft.lines.get()));
     let values: Values = defaults(&Record(schema.get_untracked()).members());
-    let wanted = Memo::new(move |_| body(draft, &Record(schema.get()), values));
+    let tab = RwSignal::new("results");
+    let explains = Memo::new(move |_| tab.get() == "explain");
+    let wanted = Memo::new(move |_| {
+        let mut body = body(draft, &Record(schema.get()), values)?;
+        body["explain"] = explains.get().into();
+        Some(body)
+    });
     // None until somebody says otherwise.
     let auto = RwSignal::new(None::<bool>);
     let runs_itself = Memo::new(move |_| {
@@ -78,7 +76,6 @@ pub fn live(draft: Draft) -> AnyView {
         event.prevent_default();
         asked.update(|n| *n += 1);
     };
-    let tab = RwSignal::new("results");
     let tabs = TABS.map(|(name, label)| {
         let chosen = move || (tab.get() == name).to_string();
         view! { <button type="button" role="tab" id=format!("live-{name}") aria-controls="live" aria-selected=chosen on:click=move |_| tab.set(name)>{label}</button> }.into_any()
@@ -124,6 +121,10 @@ fn shown(load: Load, tab: &'static str, ready: bool) -> AnyView {
             let inside = match tab {
                 "stages" => results::stages(&answer),
                 "json" => results::raw(&answer),
+                "explain" if answer.record("diagnostics").value("ranking").is_none() => {
+                    view! { <p class="muted">"Press Run to see why each document stands where it does."</p> }.into_any()
+                }
+                "explain" => results::ranking(&answer),
                 _ => results::cards(answer.clone()),
             };
             view! { {results::warnings(&answer)}{inside} }.into_any()

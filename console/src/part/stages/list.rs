@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::{Editor, Stage};
 use crate::{
     part::{Area, Icon, Toasts, schema},
+    record::Record,
     text,
 };
 
@@ -218,7 +219,50 @@ fn form(editor: Editor, stage: Stage) -> AnyView {
             {lacks.map(|lacks| view! { <p class="notice warn">{lacks}</p> })}
             <div class="field"><label for=id.clone()>"name"</label><input class="input" id=id bind:value=stage.name autocomplete="off" spellcheck="false"/></div>
             {fields}
+            {own(stage)}
         </section>
+    }
+    .into_any()
+}
+
+/// What becomes of a search when a stage fails.
+const ON_ERROR: [(&str, &str); 2] = [
+    ("", "The search fails (default)"),
+    ("skip", "The stage is left out"),
+];
+
+/// What may be said of any stage, beside its parameters.
+fn own(stage: Stage) -> AnyView {
+    let now = Record(stage.rest.get_untracked());
+    let field = |member: &'static str, label: &'static str, hint: &'static str| {
+        let id = format!("stage-{}-{member}", stage.id);
+        let set = move |event| stage.put(member, event_target_value(&event).trim());
+        view! {
+            <div class="field"><label for=id.clone()>{label}</label>
+                <input class="input" id=id list="templates" prop:value=now.text(member) autocomplete="off" spellcheck="false" on:input=set/>
+                <span class="hint">{hint}</span></div>
+        }
+        .into_any()
+    };
+    let set_policy = move |event| stage.put("on_error", &event_target_value(&event));
+    let held = now.text("on_error");
+    let held = match held.as_str() {
+        "skip" | "continue" | "ignore" => "skip",
+        _ => "",
+    };
+    let policies = ON_ERROR.map(|(value, label)| {
+        view! { <option value=value selected={held == value}>{label}</option> }.into_any()
+    });
+    let id = format!("stage-{}-on-error", stage.id);
+    view! {
+        <details class="more"><summary>"When it fails, and what it is called"</summary>
+            <div class="form-grid">
+                <div class="field"><label for=id.clone()>"When it fails"</label>
+                    <select class="select" id=id on:change=set_policy>{Vec::from(policies)}</select></div>
+                {field("output_alias", "Alias of what it tells", "Templates read it as {{CONTEXT.name}}.")}
+                {field("batch_size", "Documents at once", "Left empty, as the stage does by itself.")}
+            </div>
+        </details>
     }
     .into_any()
 }
