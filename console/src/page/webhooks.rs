@@ -285,18 +285,16 @@ fn delivery(one: Record) -> AnyView {
         })
     });
     let answer = one.text("response_status");
-    let under = match one.opt("next_attempt_at").filter(|_| pending) {
-        Some(at) => view! { "next attempt "{when(Some(at))} }.into_any(),
-        None => one.text("error").into_any(),
-    };
+    // What went wrong is told while it is tried again, too.
+    let next = one.opt("next_attempt_at").filter(|_| pending);
+    let next = next.map(|at| view! { <span class="sub">"next attempt "{when(Some(at))}</span> });
+    let wrong = one.opt("error");
+    let wrong = wrong.map(|wrong| view! { <span class="sub">{wrong}</span> });
     line(vec![
         name(None, event, id),
         cell("", badge(&status)),
         number(one.int("attempts")),
-        cell(
-            "text-cell",
-            view! { {answer}<span class="sub">{under}</span> }.into_any(),
-        ),
+        cell("text-cell", view! { {answer}{wrong}{next} }.into_any()),
         cell("nowrap", when(one.opt("created_at"))),
         cell("actions", replay.into_any()),
     ])
