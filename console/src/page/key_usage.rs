@@ -102,7 +102,7 @@ pub fn KeyUsage(open: RwSignal<bool>, key: RwSignal<Record>) -> AnyView {
             range.get(),
         );
         async move {
-            if !wanted {
+            if !wanted || id.is_empty() {
                 return std::future::pending().await;
             }
             ask(api, id, range).await
@@ -121,7 +121,7 @@ pub fn KeyUsage(open: RwSignal<bool>, key: RwSignal<Record>) -> AnyView {
         view! { <button type="button" aria-pressed=move || (range.get() == at).to_string() on:click=move |_| range.set(at)>{RANGES[at].0}</button> }.into_any()
     };
     view! {
-        <Modal open title class="side">
+        <Modal open title class="side wide">
             <div class="stack">
                 <div class="row between">
                     <div class="segments" role="group" aria-label="Time">{choose(0)}{choose(1)}{choose(2)}</div>

@@ -18,7 +18,8 @@ const COLUMNS: &[Column] = &[
     Column("Name", ""),
     Column("Access", ""),
     Column("Status", ""),
-    Column("Requests, 7 d", "num"),
+    Column("Requests, 7 d", "num nowrap"),
+    Column("Created", ""),
     Column("Last used", ""),
     Column("Expires", ""),
     Column("", "actions"),
@@ -50,7 +51,6 @@ pub fn keys_path(email: &str) -> String {
 /// What rows ask for: to be done to the key.
 #[derive(Clone, Copy, PartialEq)]
 enum Verb {
-    Usage,
     Change,
     Rotate,
     Revoke,
@@ -60,7 +60,8 @@ enum Verb {
 #[derive(Clone, Copy)]
 struct Asked {
     key: RwSignal<Record>,
-    usage: RwSignal<bool>,
+    /// The key in the address, whose use is told.
+    usage: Query,
     change: RwSignal<bool>,
     rotate: RwSignal<bool>,
     revoke: RwSignal<bool>,
@@ -70,7 +71,6 @@ impl Asked {
     fn ask(self, verb: Verb, key: Record) {
         self.key.set(key);
         match verb {
-            Verb::Usage => self.usage.set(true),
             Verb::Change => self.change.set(true),
             Verb::Rotate => self.rotate.set(true),
             Verb::Revoke => self.revoke.set(true),
@@ -101,12 +101,13 @@ pub fn keys() -> AnyView {
     let closed = || RwSignal::new(false);
     let asked = Asked {
         key: RwSignal::new(Record::default()),
-        usage: closed(),
+        usage: Query::new("key"),
         change: closed(),
         rotate: closed(),
         revoke: closed(),
     };
     provide_context(asked);
+    follow(asked, load);
     let used = Load::of(move || session.api(), usage_path);
     provide_context(Week(used));
     let whose = move || {
@@ -125,10 +126,25 @@ pub fn keys() -> AnyView {
         <KeyChange open=asked.change key=asked.key load user/>
         <Rotate asked create secret load user/>
         <Revoke asked load user/>
-        <KeyUsage open=asked.usage key=asked.key/>
+        <KeyUsage open=asked.usage.is_named() key=asked.key/>
         <Secret secret/>
     }
     .into_any()
+}
+
+/// The key in the address is the one in question, once the list tells of it.
+fn follow(asked: Asked, load: Load) {
+    Effect::new(move |_| {
+        let id = asked.usage.value.get();
+        if let (false, Some(all)) = (id.is_empty(), load.good()) {
+            let found = page(&all)
+                .0
+                .into_iter()
+                .find(|key| key.text("key_id") == id);
+            let bare = || Record(json!({"key_id": id.clone(), "name": id.clone()}));
+            asked.key.set(found.unwrap_or_else(bare));
+        }
+    });
 }
 
 /// The keys of one status; those in use when none is asked for by name.
@@ -157,18 +173,25 @@ fn scopes(key: &Record) -> String {
 fn row(key: Record) -> AnyView {
     let asked: Asked = expect_context();
     let title = key.text("name");
-    let live = key.text("status") == "active";
+    // The organization's own key is made by the server itself; the server lets nobody change it.
+    let own = key.text("created_by") == "system";
+    let live = key.text("status") == "active" && !own;
     let button = |verb: Verb, label: &'static str| {
         let (key, title) = (key.clone(), format!("{label} {title}"));
         view! { <button type="button" class="btn small" aria-label=title on:click=move |_| asked.ask(verb, key.clone())>{label}</button>" " }.into_any()
     };
-    let mut buttons = vec![button(Verb::Usage, "Usage")];
+    let id = key.text("key_id");
+    let usage = press("Usage", &title, Box::new(move || asked.usage.set(&id)));
+    let mut buttons = vec![usage];
     if live {
         buttons.extend([
             button(Verb::Change, "Change"),
             button(Verb::Rotate, "Rotate"),
             button(Verb::Revoke, "Revoke"),
         ]);
+    }
+    if own {
+        buttons.push(view! { <span class="sub">"cannot be changed or revoked"</span> }.into_any());
     }
     let kind = kind(&key.text("key_type"));
     let prefix = key.text("key_prefix");
@@ -184,6 +207,7 @@ fn row(key: Record) -> AnyView {
         two(level(&key).to_owned(), scopes(&key)),
         cell("", badge(&key.text("status"))),
         requests(&key),
+        cell("nowrap", when(key.opt("created_at"))),
         cell("nowrap", when(key.opt("last_used_at"))),
         words("nowrap", expires),
         cell("actions", buttons.into_any()),
@@ -231,7 +255,7 @@ fn requests(key: &Record) -> AnyView {
         }
         Some(Err(_)) => "–".into_any(),
     };
-    cell("num", shown.into_any())
+    cell("num nowrap", shown.into_any())
 }
 
 /// What the key to be rotated was used for within a week.
