@@ -43,6 +43,15 @@ const KINDS: &[&str] = &[
     "alert",
 ];
 
+/// What is called by its name where it is told of.
+const NAMED: &[&str] = &[
+    "collections",
+    "retrievers",
+    "buckets",
+    "clusters",
+    "taxonomies",
+];
+
 /// What is shown, and how far the feed is read.
 #[derive(Clone, Copy)]
 struct Feed {
@@ -66,6 +75,7 @@ pub fn activity() -> AnyView {
         cursor: StoredValue::new(place_in_feed(&ns.get_untracked()).unwrap_or_default()),
     };
     follow(session.api_in(ns.get_untracked()), feed);
+    provide_context(Names::of(move || session.api_in(ns.get()), NAMED));
     let rows = move || {
         let wanted = kind.value.get();
         let all = feed.events.get().into_iter();
@@ -220,9 +230,11 @@ fn about(kind: &str, payload: &Record) -> (String, String) {
 fn row(one: Record) -> AnyView {
     let (kind, payload) = (one.text("event_type"), one.record("payload"));
     let (what, more) = about(&kind, &payload);
+    let (names, id): (Names, _) = (expect_context(), what.clone());
+    let called = move || names.get(&what);
     let what = match link(&kind, &payload) {
-        Some(href) => view! { <a class="mono" href=href>{what}</a> }.into_any(),
-        None => view! { <span class="mono">{what}</span> }.into_any(),
+        Some(href) => view! { <a title=id href=href>{called}</a> }.into_any(),
+        None => view! { <span title=id>{called}</span> }.into_any(),
     };
     line(vec![
         cell("nowrap", when(one.opt("created_at"))),

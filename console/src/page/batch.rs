@@ -77,6 +77,7 @@ pub fn batch() -> AnyView {
         toasts: expect_context(),
     };
     let home = Signal::derive(move || format!("/console/ns/{}/buckets/{}", ns.get(), bucket.get()));
+    provide_context(Names::of(move || api.get(), &["collections"]));
     provide_context(Objects(Signal::derive(move || {
         format!("{}/objects", home.get())
     })));
@@ -148,9 +149,9 @@ fn failed(shown: Shown) -> AnyView {
 fn state(batch: Record, shown: Shown) -> AnyView {
     let (share, line) = progress(&batch);
     let failed = batch.int("failed_object_count").unwrap_or(0);
-    let class = match failed {
-        0 => "",
-        _ => "warn",
+    let class = match (tint(&batch.text("status")), failed) {
+        ("", 1..) => "warn",
+        (tint, _) => tint,
     };
     let per_second = batch
         .record("progress")
@@ -185,9 +186,11 @@ fn state(batch: Record, shown: Shown) -> AnyView {
 
 fn tier(one: Record, ended: bool, shown: Shown) -> AnyView {
     let number = one.int("tier_num").unwrap_or(0);
+    let names: Names = expect_context();
     let collections = one.strings("collection_ids").into_iter().map(|id| {
         let href = format!("/console/ns/{}/collections/{id}", namespace());
-        view! { <a class="tag mono" href=href>{id}</a> }.into_any()
+        let of = id.clone();
+        view! { <a class="tag" title=id href=href>{move || names.get(&of)}</a> }.into_any()
     });
     let collections: Vec<_> = collections.collect();
     let retry = (ended && has_failed(&one)).then(|| {
@@ -225,11 +228,17 @@ fn failure(one: Record) -> AnyView {
     // A file is known by its name; its id stands below, before the collection.
     let of = one.text("collection_id");
     let (called, under) = match one.opt("filename") {
-        Some(file) => (file, format!("{id} {of}")),
-        None => (id, of),
+        Some(file) => (file, format!("{id} ")),
+        None => (id, String::new()),
+    };
+    let names: Names = expect_context();
+    let of = move || names.get(&of);
+    let called = match href {
+        Some(href) => view! { <a href=href>{called}</a> }.into_any(),
+        None => called.into_any(),
     };
     line(vec![
-        name(href, called, under),
+        view! { <th scope="row">{called}<span class="sub">{under}{of}</span></th> }.into_any(),
         words("text-cell", one.text("error")),
         words("", one.text("error_type")),
         number(one.int("tier_num").map(|t| t + 1)),

@@ -47,6 +47,7 @@ pub fn batches() -> AnyView {
         session.api_in(ns).post("/v1/batches/list", &body)
     });
     load.poll_while(active);
+    provide_context(Names::of(move || session.api_in(ns.get()), &["buckets"]));
     view! {
         <ListPage title="Batches" text="Work that turns objects into documents." load offset columns=COLUMNS row blank=BLANK picks=vec![status]>
             <Pick query=status label="Status" all="Every status" options=STATES/>
@@ -98,10 +99,11 @@ fn row(batch: Record) -> AnyView {
     let (share, under) = progress(&batch);
     let (id, bucket) = (batch.text("batch_id"), batch.text("bucket_id"));
     let href = format!("/console/ns/{}/batches/{bucket}/{id}", namespace());
-    let bar =
-        view! { <Progress share label="Progress of the batch"/><span class="sub">{under}</span> };
+    let bar = view! { <Progress share label="Progress of the batch" class=tint(&batch.text("status"))/><span class="sub">{under}</span> };
+    let (names, called): (Names, _) = (expect_context(), batch.first(&["batch_name", "batch_id"]));
+    let of = bucket.clone();
     line(vec![
-        name(Some(href), batch.first(&["batch_name", "batch_id"]), bucket),
+        view! { <th scope="row"><a href=href>{called}</a><span class="sub" title=bucket>{move || names.get(&of)}</span></th> }.into_any(),
         cell("", badge(&batch.text("status"))),
         cell("", bar.into_any()),
         number(batch.int("documents_written")),

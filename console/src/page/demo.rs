@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     api::Problem,
     load::{Change, Load},
-    part::{Explain, Icon, Progress, badge, loaded, refusal},
+    part::{Explain, Icon, Progress, badge, loaded, refusal, tint},
     record::Record,
     session::use_session,
     text,
@@ -95,7 +95,7 @@ fn state(task: Record, links: StoredValue<(String, String, String)>) -> AnyView 
     let (namespace, retriever, page) = links.get_value();
     view! {
         <div class="row between"><strong>"The demo"</strong>{badge(&task.text("status"))}</div>
-        <Progress share=if done { 1.0 } else { share } label="Progress of the demo"/>
+        <Progress share=if done { 1.0 } else { share } label="Progress of the demo" class=tint(&task.text("status"))/>
         <p class="muted">{line}</p>
         {task.opt("error").map(|error| view! { <Explain problem=Problem::local(error)/> })}
         {(done && worked).then(|| view! {

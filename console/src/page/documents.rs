@@ -236,6 +236,34 @@ pub fn name_of(fields: &Record) -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
+/// The documents with these ids by their ids, in one call; none where it is refused: names are no reason to show nothing.
+pub async fn by_ids(api: &Api, mut ids: Vec<String>) -> Value {
+    ids.sort_unstable();
+    ids.dedup();
+    ids.truncate(1000);
+    if ids.is_empty() {
+        return json!({});
+    }
+    let found = api
+        .post("/v1/documents/batch-get", &json!({ "document_ids": ids }))
+        .await;
+    let found = found.map(|all| all.list("documents")).unwrap_or_default();
+    found
+        .into_iter()
+        .map(|one| (one.text("document_id"), one.0))
+        .collect()
+}
+
+/// What a document is called, or begins with; its id where it says nothing.
+pub fn called(one: &Record, id: &str) -> String {
+    let said = name_of(one).unwrap_or_else(|| text_of(one));
+    let said: String = said.chars().take(80).collect();
+    match said.trim() {
+        "" => id.to_owned(),
+        said => said.to_owned(),
+    }
+}
+
 /// The picture to show for a document or a result: a thumbnail where there is one.
 pub fn picture_of(one: &Record) -> Option<String> {
     let blobs = one.list("document_blobs");

@@ -3,7 +3,10 @@
 use leptos::{ev::KeyboardEvent, html, prelude::*};
 use serde_json::{Value, json};
 
-use super::annotations::path_of;
+use super::{
+    annotations::path_of,
+    documents::{by_ids, called, picture_of},
+};
 use crate::{
     api::Answer,
     load::{Load, Query},
@@ -83,7 +86,19 @@ pub fn review() -> AnyView {
     let load = Load::new(move || {
         let body = asked(&state.value.get(), &label.value.get());
         let path = format!("{SIGNAL}{}", page_query(offset));
-        session.api_in(ns.get()).post(&path, &body)
+        let api = session.api_in(ns.get());
+        // Rows show what the documents are called, which is asked for once.
+        async move {
+            let mut answer = api.post(&path, &body).await?;
+            let ids = page(&answer).0.into_iter();
+            let ids = ids.map(|one| one.text("annotated_document_id")).collect();
+            let known = Record(by_ids(&api, ids).await);
+            for one in answer.0["results"].as_array_mut().into_iter().flatten() {
+                let id = one["annotated_document_id"].as_str().unwrap_or_default();
+                one["document"] = known.record(id).0;
+            }
+            Ok(answer)
+        }
     });
     let queue = Queue {
         rows: Rows::new(load),
@@ -185,6 +200,8 @@ fn row(one: Record) -> AnyView {
     let queue: Queue = expect_context();
     let label = one.text("label");
     let document = one.text("annotated_document_id");
+    let about = one.record("document");
+    let title = called(&about, &document);
     let href = format!(
         "/console/ns/{}/collections/{}?document={}",
         namespace(),
@@ -195,15 +212,19 @@ fn row(one: Record) -> AnyView {
     let confidence = confidence.map(|part| format!("{:.0} %", part * 100.0));
     let button = |verb: &'static str, act: fn(Queue, &Record)| {
         let of = one.clone();
-        let said = format!("{label} of {document}");
+        let said = format!("{label} of {title}");
         press(verb, &said, Box::new(move || act(queue, &of)))
     };
     let buttons = view! { {button("Accept", Queue::accept)}{button("Correct", Queue::correct)}{button("Reject", Queue::reject)} };
-    let link = view! { <a class="mono" href=href>{document.clone()}</a> };
+    let picture = picture_of(&about);
+    let picture = picture.map(
+        |url| view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> },
+    );
+    let link = view! { <span class="row nowrap">{picture}<span class="grow"><a href=href>{title.clone()}</a><span class="sub mono">{document.clone()}</span></span></span> };
     line(vec![
         titled(None, label.clone(), one.text("reasoning")),
         words("num nowrap", confidence.unwrap_or_default()),
-        cell("", link.into_any()),
+        cell("text-cell", link.into_any()),
         cell(
             "",
             view! { {one.text("actor_id")}<span class="sub">{when(one.opt("updated_at"))}</span> }

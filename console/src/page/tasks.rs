@@ -192,7 +192,8 @@ fn row(task: Record) -> AnyView {
     let ended = ENDED.contains(&task.text("status").as_str());
     let remove = ended.then(|| rows.open("Remove", &id, &task));
     let actions = view! { {rows.open("Details", &id, &task)}{remove} };
-    let bar = progress(&task).map(|(share, under)| view! { <Progress share label="Progress of the task"/><span class="sub">{under}</span> });
+    let tint = tint(&task.text("status"));
+    let bar = progress(&task).map(|(share, under)| view! { <Progress share label="Progress of the task" class=tint/><span class="sub">{under}</span> });
     let kind = text::words(task.text("task_type").trim_start_matches("api_"));
     line(vec![
         name(None, kind, id),

@@ -34,7 +34,10 @@ pub fn Upload(
         schema: schema.get(),
     });
     let ended = move |sums: Sums| {
-        toasts.say(sums.told());
+        match sums.failed {
+            0 => toasts.say(sums.told()),
+            _ => toasts.warn(sums.told()),
+        }
         done.run(());
     };
     let queue = Queue::new(target, Callback::new(ended));

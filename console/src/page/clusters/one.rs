@@ -7,6 +7,7 @@ use super::{goes_on, method, path_of, picture, runs::runs};
 use crate::{
     api::{Answer, Api},
     load::{Load, Query, navigator},
+    page::documents::{by_ids, called},
     part::{schema::Form, *},
     record::Record,
     route::param,
@@ -115,6 +116,21 @@ fn found(api: Api, path: String, run: String) -> Answer {
             ))
             .await?;
         one.0["picture"] = picture.0;
+        let groups = one.list("centroids").into_iter();
+        let shown =
+            groups.flat_map(|group| group.list("representative_ids").into_iter().take(INSTANCES));
+        let ids = shown.map(|one| one.text("document_id")).collect();
+        let known = Record(by_ids(&api, ids).await);
+        for group in one.0["centroids"].as_array_mut().into_iter().flatten() {
+            for one in group["representative_ids"]
+                .as_array_mut()
+                .into_iter()
+                .flatten()
+            {
+                let id = one["document_id"].as_str().unwrap_or_default();
+                one["called"] = called(&known.record(id), id).into();
+            }
+        }
         // Names that somebody gave stand beside those that were found.
         let given = one.record("label_overrides");
         for group in one.0["centroids"].as_array_mut().into_iter().flatten() {
@@ -234,7 +250,7 @@ fn row(rank: usize, group: &Record) -> AnyView {
         .take(INSTANCES)
         .map(|one| {
             let (href, id) = (picture::document_of(&one), one.text("document_id"));
-            view! { <a class="mono instance" href=format!("/console{href}")>{id}</a> }.into_any()
+            view! { <a class="instance" title=id href=format!("/console{href}")>{one.first(&["called", "document_id"])}</a> }.into_any()
         });
     let key = match rank {
         rank if rank < 18 => format!("key s{}", rank % 6 + 1),
