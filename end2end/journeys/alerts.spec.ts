@@ -14,9 +14,9 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   const form = page.getByRole("dialog", { name: "Create an alert" });
   await form.getByLabel("Name", { exact: true }).fill("zebras");
   await form.getByLabel("Retriever", { exact: true }).selectOption({ label: "picture-book-search" });
-  await form.getByLabel("Inputs").fill('{"query": "striped animal"}');
+  await form.getByRole("group", { name: "Inputs" }).getByLabel(/^query/).fill("striped animal");
   await form.getByLabel("At least so many").fill("2");
-  await expect(form.getByRole("status")).toHaveText("It fires when picture-book-search finds at least 2.");
+  await expect(form.getByRole("status")).toHaveText("It fires when picture-book-search, asked for “striped animal”, finds at least 2.");
   await form.getByLabel("Looks", { exact: true }).selectOption("on_demand");
   await form.getByLabel("Kind", { exact: true }).selectOption("email");
   await form.getByLabel("To", { exact: true }).fill("desk@example.com");
@@ -25,7 +25,7 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   await phone(page);
   await form.getByRole("button", { name: "Create", exact: true }).click();
   const row = page.getByRole("row", { name: /zebras/ });
-  await expect(row).toContainText("picture-book-search finds at least 2");
+  await expect(row).toContainText("picture-book-search, asked for “striped animal”, finds at least 2");
 
   await row.getByRole("button", { name: "Test now zebras" }).click();
   const history = page.getByRole("dialog", { name: "History of zebras" });
@@ -78,7 +78,7 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   const change = page.getByRole("dialog", { name: "Change zebras" });
   await change.getByLabel("Fires when it finds").selectOption("no_results");
   await change.getByRole("button", { name: "Save" }).click();
-  await expect(row).toContainText("picture-book-search finds nothing");
+  await expect(row).toContainText("picture-book-search, asked for “striped animal”, finds nothing");
 
   await page.getByRole("button", { name: "Create alert" }).first().click();
   await form.getByLabel("Name", { exact: true }).fill("stale");

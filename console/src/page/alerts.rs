@@ -191,6 +191,23 @@ fn number_of(value: f64) -> String {
     plain(&json!(value)).trim_end_matches(".0").to_owned()
 }
 
+/// Letters of what is asked that a sentence takes.
+const LONG: usize = 60;
+
+/// What a retriever is asked for, in short; files are no words.
+fn asked(inputs: &Record) -> String {
+    let all = inputs
+        .members()
+        .into_iter()
+        .map(|(_, value)| plain(&value.0));
+    let all: Vec<String> = all.filter(|text| !text.starts_with("data:")).collect();
+    let all = all.join(", ");
+    match all.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}…", &all[..end]),
+        None => all,
+    }
+}
+
 /// The condition in a sentence, in the words that the form has for it.
 fn sentence(one: &Record, schema: &Record, named: impl Fn(&str, &str) -> String) -> String {
     let members = schema.record("properties");
@@ -218,6 +235,10 @@ fn sentence(one: &Record, schema: &Record, named: impl Fn(&str, &str) -> String)
         return out;
     }
     let name = named("retrievers", &one.text("retriever_id"));
+    let name = match asked(&one.record("inputs")) {
+        nothing if nothing.is_empty() => name,
+        asked => format!("{name}, asked for “{asked}”,"),
+    };
     if one.text("trigger_on") == "no_results" {
         return format!("{name} finds nothing");
     }
@@ -251,7 +272,7 @@ fn row(one: Record) -> AnyView {
     let test = {
         let path = format!("{path}/execute");
         let call = move || session.api_in(ns.get_untracked()).post(&path, &json!({}));
-        test_now(rows, log, &id, call)
+        test_now(rows, log, &one, call)
     };
     let toggle = match on {
         true => ("Switch off", "It looks no more"),
@@ -294,16 +315,31 @@ fn receivers(one: &Record, form: Form) -> Vec<String> {
 }
 
 /// Lets an alert look now; what it finds then stands at the top of its log.
-fn test_now(rows: Rows, log: Query, id: &str, call: impl Fn() -> Answer + 'static) -> Act {
-    let id = id.to_owned();
+fn test_now(rows: Rows, log: Query, one: &Record, call: impl Fn() -> Answer + 'static) -> Act {
+    let (one, toasts) = (one.clone(), expect_context::<Toasts>());
     let test = move || {
-        let id = id.clone();
-        rows.change.run(call(), move |_| {
+        let (id, why) = (one.text("alert_id"), quiet(&one));
+        rows.change.run(call(), move |look| {
+            let found = look.int("match_count").unwrap_or(0);
+            if let Some(why) = why.filter(|_| found > 0 && !look.flag("triggered")) {
+                let found = text::counted(found, "document", "documents");
+                toasts.say(format!("It found {found} and told nobody: {why}"));
+            }
             rows.reload();
             log.set(&id);
         });
     };
     Act("Test now", Box::new(test))
+}
+
+/// Why an alert tells nobody now, whatever it finds.
+fn quiet(one: &Record) -> Option<String> {
+    if let Some(until) = snoozed(one) {
+        return Some(format!("it is snoozed until {}", text::moment(&until)));
+    }
+    let (fired, rest) = (one.opt("last_fired_at")?, one.int("cooldown_seconds")?);
+    let since = (js_sys::Date::now() - js_sys::Date::parse(&fired)) / 1000.0;
+    (since < rest as f64).then(|| format!("it rests {} after it fired", text::span(rest)))
 }
 
 /// Until when an alert is snoozed, if it is.
@@ -394,8 +430,8 @@ mod tests {
             said(one),
             "retrievers/r finds at least 3, the first with score at least 0.8"
         );
-        let one = json!({"source": "retriever", "retriever_id": "r", "trigger_on": "no_results"});
-        assert_eq!(said(one), "retrievers/r finds nothing");
+        let one = json!({"source": "retriever", "retriever_id": "r", "trigger_on": "no_results", "inputs": {"query": "a bike"}});
+        assert_eq!(said(one), "retrievers/r, asked for “a bike”, finds nothing");
         let one = json!({"source": "system", "system_condition": {"type": "collection_stale", "params": {"stall_minutes": 60, "collection_id": "c"}}});
         assert_eq!(
             said(one),

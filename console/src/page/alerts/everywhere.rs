@@ -145,7 +145,7 @@ fn row(one: Record) -> AnyView {
     let test = {
         let path = format!("{path}/execute");
         let call = move || session.api().post(&path, &json!({}));
-        test_now(rows, log, &id, call)
+        test_now(rows, log, &one, call)
     };
     let send = {
         let path = format!("{path}/test");

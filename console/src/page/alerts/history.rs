@@ -59,12 +59,15 @@ pub fn panel(
 }
 
 fn look(one: Record) -> AnyView {
-    let collection = one.text("collection_id");
+    let own = one.text("collection_id");
     let ns = namespace();
     let count = one.int("match_count").unwrap_or(0);
     let found = one.list("matches").into_iter().take(5).map(|found| {
         let id = found.text("document_id");
-        let score = format!(" {:.2}", found.float("score").unwrap_or(0.0));
+        let score = format!(" {}", figure(found.float("score").unwrap_or(0.0)));
+        // Where the document is stands with it, where the alert looks into several collections.
+        let place = found.record("metadata").opt("collection_id");
+        let collection = place.unwrap_or_else(|| own.clone());
         // An alert of the organization stands in no namespace: nothing says which one the collection is in.
         let shown = match collection.is_empty() || ns.is_empty() {
             true => view! { <code>{id}</code> }.into_any(),
@@ -102,6 +105,15 @@ fn look(one: Record) -> AnyView {
     ])
 }
 
+/// A score with as many digits as tell it from nothing: those of fusion by rank are small.
+fn figure(score: f64) -> String {
+    match score.abs() {
+        0.0 | 0.1.. => format!("{score:.2}"),
+        0.001.. => format!("{score:.4}"),
+        _ => format!("{score:.1e}"),
+    }
+}
+
 /// What came of a look.
 fn outcome(one: &Record) -> &'static str {
     let found = one.int("match_count").unwrap_or(0) > 0;
@@ -126,6 +138,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn small_scores_are_told_from_none() {
+        let told = [0.0, 0.0023, 0.87, 0.00002].map(figure);
+        assert_eq!(told, ["0.00", "0.0023", "0.87", "2.0e-5"]);
+    }
 
     #[test]
     fn a_look_that_failed_is_no_quiet_one() {
