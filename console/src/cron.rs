@@ -91,6 +91,41 @@ pub fn date(year: u32, month: u32, day: u32) -> String {
     format!("{name} {day} {}", MONTHS[month as usize - 1])
 }
 
+/// Common schedules in words; none where it takes the moments themselves to tell.
+pub fn words(expression: &str) -> Option<String> {
+    let fields: Vec<&str> = expression.split_whitespace().collect();
+    let [minute, hour, day, "*", weekday] = fields[..] else {
+        return None;
+    };
+    let step = |text: &str| text.strip_prefix("*/")?.parse::<u32>().ok();
+    let number = |text: &str| text.parse::<u32>().ok();
+    if (hour, day, weekday) == ("*", "*", "*") {
+        return match (minute, step(minute), number(minute)) {
+            ("*", ..) => Some("every minute".to_owned()),
+            (_, Some(step), _) => Some(format!("every {step} minutes")),
+            (.., Some(minute)) => Some(format!("every hour at minute {minute}")),
+            _ => None,
+        };
+    }
+    let minute = number(minute)?;
+    if let (Some(hours), "*", "*") = (step(hour), day, weekday) {
+        return Some(format!("every {hours} hours at minute {minute}"));
+    }
+    let at = format!("at {:02}:{minute:02}", number(hour)?);
+    let named = |text: &str| {
+        let bits = field(text, 0, 7, &DAYS)?;
+        let all = (0..=7).filter(|day| bits >> day & 1 == 1);
+        let all: Vec<&str> = all.map(|day| DAYS[day % 7]).collect();
+        Some(all.join(", "))
+    };
+    match (day, weekday) {
+        ("*", "*") => Some(format!("every day {at}")),
+        ("*", days) => Some(format!("{} {at}", named(days)?)),
+        (day, "*") => Some(format!("on day {} of the month {at}", number(day)?)),
+        _ => None,
+    }
+}
+
 /// The first moments after `now`, in words; none where the expression is not understood here.
 pub fn next(expression: &str, now: Minute, count: usize) -> Option<Vec<String>> {
     let mut found = Vec::new();
@@ -186,6 +221,24 @@ mod tests {
         );
         assert_eq!(said("0 0 * * 7", 1), ["Sun 22 Nov 00:00"]);
         assert_eq!(said("0 0 30 2 *", 1), Vec::<String>::new());
+    }
+
+    #[test]
+    fn common_schedules_have_words() {
+        for (expression, said) in [
+            ("* * * * *", "every minute"),
+            ("*/10 * * * *", "every 10 minutes"),
+            ("5 * * * *", "every hour at minute 5"),
+            ("0 */6 * * *", "every 6 hours at minute 0"),
+            ("0 9 * * *", "every day at 09:00"),
+            ("30 9 * * 1-3", "Mon, Tue, Wed at 09:30"),
+            ("0 0 1 * *", "on day 1 of the month at 00:00"),
+        ] {
+            assert_eq!(words(expression).as_deref(), Some(said));
+        }
+        for expression in ["@daily", "0 9 1 1 *", "0 9 1 * 1", "0,30 9 * * *"] {
+            assert_eq!(words(expression), None, "{expression}");
+        }
     }
 
     #[test]

@@ -274,6 +274,10 @@ fn row(one: Record) -> AnyView {
         &one.record("schedule_config"),
         named,
     );
+    let cron = one
+        .record("schedule_config")
+        .first(&["cron_expression", "cron"]);
+    let said = cron::words(&cron).map(|said| view! { <span class="sub">{said}</span> });
     let next = one.opt("next_scheduled_at").filter(|_| status == "active");
     let next = next.map(|at| view! { <span class="sub">"next "{when(Some(at))}</span> });
     let (does, with) = action(&one, form);
@@ -311,7 +315,7 @@ fn row(one: Record) -> AnyView {
     let buttons = view! { {run}{toggle}{past}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
     line(vec![
         name(None, title.clone(), id),
-        cell("", view! { {runs}{next} }.into_any()),
+        cell("", view! { {runs}{said}{next} }.into_any()),
         two(does, with),
         cell("", badge(state)),
         cell("", last),
