@@ -62,7 +62,7 @@ pub fn executions(api: Signal<Api>, path: Signal<String>) -> AnyView {
         </div>
         <div class="row filters">
             <SearchBox query=narrowing.asked label="Search what was asked".to_owned()/>
-            <Pick query=narrowing.ended label="How they ended" all="However they ended" options=STATES/>
+            <Pick query=narrowing.ended label="How they ended" all="Every end" options=STATES/>
             <Pick query=narrowing.order label="Order" all="Newest first" options=ORDERS/>
         </div>
         <Listing load offset=Some(offset) label="Executions" columns=COLUMNS row empty=ViewFn::from(empty)/>

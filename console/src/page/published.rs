@@ -41,7 +41,7 @@ pub fn published() -> AnyView {
 
 fn row(one: Record) -> AnyView {
     let href = format!(
-        "/console/ns/{}/retrievers/{}",
+        "/console/ns/{}/retrievers/{}/page",
         namespace(),
         one.text("retriever_id")
     );

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::documents::{name_of, picture_of, text_of};
 use crate::{
-    part::{Column, Empty, line, number, table, words},
+    part::{Column, Empty, cell, line, number, table, words},
     record::Record,
     text,
 };
@@ -149,7 +149,7 @@ pub fn plan(plan: Record) -> AnyView {
             number(Some(s.int("estimated_input").unwrap_or(0))),
             number(Some(s.int("estimated_output").unwrap_or(0))),
             time(s.float("estimated_duration_ms")),
-            words("text-cell", notes.join(" ")),
+            cell("text-cell", lines_of(notes)),
         ])
     });
     let slow = plan.strings("bottleneck_stages").join(", ");
@@ -171,6 +171,21 @@ pub fn plan(plan: Record) -> AnyView {
         {advice}
     }
     .into_any()
+}
+
+/// Notes, a line each; what stands in backticks is code.
+fn lines_of(notes: Vec<String>) -> AnyView {
+    let each = notes.into_iter().map(|note| {
+        let pieces = note.split('`').enumerate().map(|(at, piece)| {
+            let piece = piece.to_owned();
+            match at % 2 {
+                1 => view! { <code>{piece}</code> }.into_any(),
+                _ => piece.into_any(),
+            }
+        });
+        view! { <li>{pieces.collect::<Vec<_>>()}</li> }.into_any()
+    });
+    view! { <ul class="sub-list">{each.collect::<Vec<_>>()}</ul> }.into_any()
 }
 
 const RANKING: &[Column] = &[
@@ -203,7 +218,10 @@ fn step(one: &Record) -> String {
     let score = one
         .float("score")
         .map(|score| ("score".to_owned(), Some(score)));
-    let scores = one.record("scores").members().into_iter();
+    // In one order in every row, so that rows can be read one below the other.
+    let mut scores = one.record("scores").members();
+    scores.sort_by(|a, b| a.0.cmp(&b.0));
+    let scores = scores.into_iter();
     let scores = scores.map(|(name, score)| (name, score.0.as_f64()));
     let all = score.into_iter().chain(scores);
     let all: Vec<String> = all

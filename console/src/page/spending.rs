@@ -224,6 +224,21 @@ fn lines_of(parts: &Record) -> Vec<Line> {
     all
 }
 
+/// Credits that are told in whole ones: what cost less was not for nothing.
+fn few(credits: i64) -> String {
+    match credits {
+        0 => "< 1".to_owned(),
+        credits => text::count(credits),
+    }
+}
+
+fn share_of(credits: i64, all: i64) -> String {
+    match credits as f64 / all.max(1) as f64 * 100.0 {
+        share if share < 1.0 => "< 1 %".to_owned(),
+        share => format!("{share:.0} %"),
+    }
+}
+
 fn csv(lines: &[Line]) -> String {
     let lines = lines
         .iter()
@@ -239,7 +254,6 @@ fn went_to(parts: Record) -> AnyView {
         return view! { <Empty icon="chart" title="Nothing was spent" text="Once files are processed or searched in this month, what that cost stands here."/> }.into_any();
     }
     let rows = lines.into_iter().map(|(of, name, credits)| {
-        let share = credits as f64 / all.max(1) as f64 * 100.0;
         let link =
             (of == "Namespace").then(|| format!("/console/ns/{}/collections", text::escape(&name)));
         let name = match link {
@@ -252,8 +266,8 @@ fn went_to(parts: Record) -> AnyView {
         line(vec![
             words("", of.to_owned()),
             cell("", name),
-            number(Some(credits)),
-            words("num nowrap", format!("{share:.0} %")),
+            words("num nowrap", few(credits)),
+            words("num nowrap", share_of(credits, all)),
         ])
     });
     let rows: Vec<AnyView> = rows.collect();
