@@ -11,6 +11,7 @@ use wasm_bindgen_futures::spawn_local;
 use crate::{
     api::Answer,
     frame::{IN_NAMESPACE, OF_ORGANIZATION},
+    leave::Unsaved,
     load::{Load, navigator},
     part::{Check, Icon, Modal, Skeletons},
     record::{Record, items},
@@ -38,13 +39,32 @@ const KINDS: [(&str, &str, &str); 5] = [
     ("clusters", "cluster", "Cluster"),
 ];
 
-/// Ids whose page can be told from the id, by their start: the word in the address.
-const IDS: [(&str, &str); 5] = [
-    ("col_", "collections"),
-    ("ret_", "retrievers"),
-    ("bkt_", "buckets"),
-    ("tax_", "taxonomies"),
-    ("clust_", "clusters"),
+/// Ids whose page can be told from the id, by their start: what stands before the id in the address.
+const IDS: [(&str, &str); 6] = [
+    ("col_", "collections/"),
+    ("ret_", "retrievers/"),
+    ("bkt_", "buckets/"),
+    ("tax_", "taxonomies/"),
+    ("clust_", "clusters/"),
+    ("alt_", "alerts?log="),
+];
+
+/// What can be made from here: its words, and its page. A dialog opens with its page.
+const MADE: [(&str, &str); 6] = [
+    ("Create bucket", "buckets?create=1"),
+    ("Create collection", "collections?create=1"),
+    ("Create retriever", "new-retriever"),
+    ("Create cluster", "clusters?create=1"),
+    ("Create trigger", "triggers?create=1"),
+    ("Create alert", "alerts?create=1"),
+];
+
+/// What can be done at once.
+const DONE: [(&str, &str); 4] = [
+    ("Colours: as the system", "!auto"),
+    ("Colours: light", "!light"),
+    ("Colours: dark", "!dark"),
+    ("Sign out", "!out"),
 ];
 
 /// What the palette is about.
@@ -61,7 +81,7 @@ struct Around {
 struct Entry {
     label: String,
     about: String,
-    /// An address below the base.
+    /// An address below the base, or what is done at once behind an exclamation mark.
     to: String,
 }
 
@@ -151,7 +171,7 @@ pub fn inside() -> AnyView {
     let Around {
         open, namespace, ..
     } = expect_context();
-    let session = use_session();
+    let (session, unsaved) = (use_session(), expect_context::<Unsaved>());
     let go = navigator();
     let (typed, at) = (RwSignal::new(String::new()), RwSignal::new(0usize));
     let named = Load::settled(REST, move || {
@@ -179,9 +199,13 @@ pub fn inside() -> AnyView {
     });
     let choose = move |n: usize| {
         let to = all.with_untracked(|all| all.get(n).map(|one| one.to.clone()));
-        if let Some(to) = to {
-            open.set(false);
-            go(&to);
+        let Some(to) = to else { return };
+        open.set(false);
+        match to.strip_prefix('!') {
+            None => go(&to),
+            Some("out") if unsaved.may_leave() => session.sign_out(),
+            Some("out") => {}
+            Some(theme) => session.set_theme(theme),
         }
     };
     let keys = move |event: web_sys::KeyboardEvent| pressed(&event, all, at, choose);
@@ -262,6 +286,7 @@ fn help() -> AnyView {
     };
     view! {
         <p class="muted keys"><kbd>"↑"</kbd><kbd>"↓"</kbd>" choose, "<kbd>"Enter"</kbd>" goes there, "<kbd>"Esc"</kbd>" closes, "<kbd>"Ctrl K"</kbd>" opens this anywhere."</p>
+        <p class="muted keys">"In a draft "<kbd>"Alt"</kbd>" with "<kbd>"↑"</kbd>" or "<kbd>"↓"</kbd>" moves a stage. In the review "<kbd>"A"</kbd>" accepts the first one, "<kbd>"C"</kbd>" corrects it, "<kbd>"R"</kbd>" rejects it."</p>
         <Check label="The question mark opens it, too" checked=single set/>
     }
     .into_any()
@@ -294,6 +319,20 @@ fn known(namespace: Option<&str>, words: &str) -> Vec<Entry> {
     }
     page("Namespaces", "Organization", "/namespaces".to_owned());
     page("Notifications", "Organization", "/notifications".to_owned());
+    // What is done stands below where one goes: nobody signs out by a slip.
+    if let Some(namespace) = namespace {
+        for (label, piece) in MADE {
+            page(
+                label,
+                "Action",
+                format!("/ns/{}/{piece}", escape(namespace)),
+            );
+        }
+    }
+    page("Create key", "Action", "/keys?create=1".to_owned());
+    for (label, to) in DONE {
+        page(label, "Action", to.to_owned());
+    }
     all
 }
 
@@ -306,9 +345,11 @@ fn by_id(namespace: Option<&str>, id: &str) -> Option<Entry> {
         format!("/ns/{}/collections", escape(id))
     } else if id.starts_with("app_") {
         format!("/apps/{}", escape(id))
+    } else if id.starts_with("key_") {
+        format!("/keys?key={}", escape(id))
     } else {
         let (_, piece) = IDS.iter().find(|(start, _)| id.starts_with(start))?;
-        format!("/ns/{}/{piece}/{}", escape(namespace?), escape(id))
+        format!("/ns/{}/{piece}{}", escape(namespace?), escape(id))
     };
     Some(Entry::new(id, "By its id", to))
 }
@@ -342,6 +383,18 @@ fn by_name(session: Session, namespace: Option<String>, words: String) -> Answer
                 let (bucket, id) = (one.text("bucket_id"), one.text("batch_id"));
                 let to = format!("/ns/{space}/batches/{}/{}", escape(&bucket), escape(&id));
                 found.push(json!({"label": id, "about": "Batch", "to": to}));
+            }
+        }
+        if words.starts_with("doc_") {
+            let one = api.get(&format!("/v1/documents/{}", escape(&words))).await;
+            if let Ok(one) = one {
+                let (of, id) = (one.text("collection_id"), one.text("document_id"));
+                let to = format!(
+                    "/ns/{space}/collections/{}?document={}",
+                    escape(&of),
+                    escape(&id)
+                );
+                found.push(json!({"label": id, "about": "Document", "to": to}));
             }
         }
         for (piece, member, about) in KINDS {
@@ -395,6 +448,14 @@ mod tests {
         assert_eq!(
             to(space, "clust_0a1b2c").as_deref(),
             Some("/ns/ns_1/clusters/clust_0a1b2c")
+        );
+        assert_eq!(
+            to(space, "alt_0a1b2c").as_deref(),
+            Some("/ns/ns_1/alerts?log=alt_0a1b2c")
+        );
+        assert_eq!(
+            to(None, "key_0a1b2c").as_deref(),
+            Some("/keys?key=key_0a1b2c")
         );
         assert_eq!(to(None, "app_0a1b2c").as_deref(), Some("/apps/app_0a1b2c"));
         assert_eq!(

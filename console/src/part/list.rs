@@ -110,6 +110,16 @@ pub fn ListPage(
     children: Option<Children>,
 ) -> AnyView {
     let ns = param("ns");
+    // Whoever comes to make one finds the dialog open.
+    if let Some(Create::Dialog(_, open)) = create {
+        let asked = Query::new("create");
+        Effect::new(move |_| {
+            if asked.value.with(|asked| !asked.is_empty()) {
+                open.set(true);
+                asked.set("");
+            }
+        });
+    }
     let button = move |icon: bool| {
         let icon = icon.then(|| view! { <Icon name="plus"/> });
         create.map(|create| match create {
