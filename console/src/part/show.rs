@@ -150,7 +150,7 @@ pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<
         lines.map(|(place, what)| view! { <li><code>{place}</code>": "{what}</li> }.into_any());
     // What the page itself refuses was never sent: the server's words for it say nothing to people.
     let title = match (kind.as_str(), status) {
-        ("invalid_input", 0) => "That does not work yet".to_owned(),
+        ("invalid_input", 0) => "That did not work".to_owned(),
         _ => kind,
     };
     // A key that is refused is refused again, whatever is tried with it.
