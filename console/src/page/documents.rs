@@ -71,7 +71,7 @@ pub fn documents() -> AnyView {
             <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| exports.open.set(true)>"Export"</button>
             <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| cloning.set(true)>"Clone"</button>
             {process::tools(api, about, base, ns)}
-            <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api path=base done=removed/>
+            {while_there(about, move || view! { <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api path=base done=removed/> }.into_any())}
             <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Search it"</a>
         </Head>
         {loaded(about, waiting(2), indexes)}

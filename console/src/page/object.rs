@@ -83,8 +83,10 @@ pub fn object() -> AnyView {
     view! {
         <Head title text="One object of a bucket, and the documents that were made of it.">
             <a class="btn" href=move || format!("/console/ns/{}/buckets/{}", ns.get(), bucket.get())>"The bucket"</a>
+            {while_there(load, move || view! {
             <Remove what="object" name=title loses="Its files and the documents made of it go with it." api path done=removed/>
             <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process again"</button>
+            }.into_any())}
         </Head>
         {refusal(change)}
         {loaded(load, waiting(8), facts)}

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::documents::{name_of, picture_of, text_of};
 use crate::{
-    part::{Column, Empty, cell, line, number, table, words},
+    part::{Column, Empty, cell, image, line, number, table, words},
     record::Record,
     text,
 };
@@ -70,7 +70,7 @@ fn card(hit: Record) -> AnyView {
     let name = name_of(&hit).unwrap_or_else(|| hit.text("document_id"));
     let score = hit.float("score").map(|s| format!("{s:.4}"));
     let picture = match picture_of(&hit) {
-        Some(url) => view! { <img src=url alt="" loading="lazy"/> }.into_any(),
+        Some(url) => image(Some(url), "noimg"),
         None => ().into_any(),
     };
     view! {

@@ -216,10 +216,7 @@ fn row(one: Record) -> AnyView {
         press(verb, &said, Box::new(move || act(queue, &of)))
     };
     let buttons = view! { {button("Accept", Queue::accept)}{button("Correct", Queue::correct)}{button("Reject", Queue::reject)} };
-    let picture = picture_of(&about);
-    let picture = picture.map(
-        |url| view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> },
-    );
+    let picture = picture_of(&about).map(|url| image(Some(url), "thumb"));
     let link = view! { <span class="row nowrap">{picture}<span class="grow"><a href=href>{title.clone()}</a><span class="sub mono">{document.clone()}</span></span></span> };
     line(vec![
         titled(None, label.clone(), one.text("reasoning")),

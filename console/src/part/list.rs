@@ -325,6 +325,17 @@ pub fn titled(href: Option<String>, name: String, about: String) -> AnyView {
     view! { <th scope="row">{linked(href, name)}<span class="sub">{about}</span></th> }.into_any()
 }
 
+/// A picture, or a sign in its place: one that does not come is as good as none.
+pub fn image(url: Option<String>, class: &'static str) -> AnyView {
+    let lost = RwSignal::new(url.is_none());
+    let url = url.unwrap_or_default();
+    (move || match lost.get() {
+        true => view! { <span class=class><Icon name="file"/></span> }.into_any(),
+        false => view! { <img class=class src=url.clone() alt="" loading="lazy" on:error=move |_| lost.set(true)/> }.into_any(),
+    })
+    .into_any()
+}
+
 /// The cell that names the row, beside a small picture of it.
 pub fn pictured(
     href: Option<String>,
@@ -332,15 +343,7 @@ pub fn pictured(
     name: String,
     id: String,
 ) -> AnyView {
-    // A picture that does not come is as good as none.
-    let lost = RwSignal::new(picture.is_none());
-    let url = picture.unwrap_or_default();
-    let thumb = move || {
-        match lost.get() {
-        true => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
-        false => view! { <img class="thumb" src=url.clone() alt="" loading="lazy" width="44" height="44" on:error=move |_| lost.set(true)/> }.into_any(),
-    }
-    };
+    let thumb = image(picture, "thumb");
     // What has no name is called by its id: once is enough.
     let id = (id != name).then(|| view! { <span class="sub mono">{id}</span> });
     view! { <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{linked(href, name)}{id}</span></span></th> }.into_any()

@@ -23,7 +23,7 @@ pub use fill::{Fill, Names, choices};
 pub use icon::Icon;
 pub use inputs::{Input, Values, data_url, defaults, inputs};
 pub use list::{
-    Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name,
+    Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, image, line, name,
     none_match, number, page_query, pictured, searched, table, tabs, tags, titled, two, words,
 };
 pub use menu::menu;

@@ -76,7 +76,7 @@ pub fn cluster() -> AnyView {
     let busy = Memo::new(move |_| load.good().is_some_and(|one| goes_on(&one)));
     view! {
         <Head title text="Documents gathered by what they have in common.">
-            <Remove what="cluster" name=title loses="Its executions go with it. What documents were told stays theirs." api path done=removed/>
+            {while_there(load, move || view! { <Remove what="cluster" name=title loses="Its executions go with it. What documents were told stays theirs." api path done=removed/> }.into_any())}
             <button type="button" class="btn primary" disabled=move || busy.get() || load.good().is_none() aria-busy=move || busy.get().to_string() on:click=gather><Icon name="play"/>"Gather"</button>
         </Head>
         {refusal(rows.change)}

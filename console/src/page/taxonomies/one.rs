@@ -63,7 +63,7 @@ pub fn taxonomy() -> AnyView {
         <Head title text="Where documents belong, and what they take over from there.">
             <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| apply.set(true)>"Apply"</button>
             <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| cloning.set(true)>"Clone"</button>
-            <Remove what="taxonomy" name=title loses="Its versions go with it, and collections apply it no more." api path done=removed/>
+            {while_there(load, move || view! { <Remove what="taxonomy" name=title loses="Its versions go with it, and collections apply it no more." api path done=removed/> }.into_any())}
         </Head>
         <Fill open=cloning title="Clone the taxonomy".to_owned() label="Clone" form schema="taxonomies/clone" start=Callback::new(move |()| start())
             send=Callback::new(send) done=Callback::new(cloned)/>
