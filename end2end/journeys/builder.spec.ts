@@ -45,6 +45,8 @@ test("a draft is run while it is written, its changes are read, and its page mov
   await live.getByRole("tab", { name: "Stages" }).click();
   await expect(live.getByRole("row", { name: /limit/ })).toContainText("2");
   await accessible(page);
+  await live.getByRole("tab", { name: "Explain" }).click();
+  await expect(live.getByRole("region", { name: "Ranking" })).toContainText(/ 1 \(/);
   await live.getByRole("tab", { name: "Results" }).click();
 
   // Switched off, it is not run; copied, it is a stage of its own; dragged, it stands elsewhere.
@@ -108,4 +110,29 @@ test("a new retriever opens the form of its first stage", async ({ page }) => {
   await expect(page.getByRole("button", { name: "Create", exact: true })).toBeInViewport();
   await page.locator("li.stage").last().getByRole("button").first().click();
   await expect(page.locator(".stage-form")).toBeVisible();
+});
+
+test("what was written is not lost without a question, and a search that was tried is asked again", async ({ page }) => {
+  const faults = watch(page);
+  const namespace = await inDemo(page, "Retrievers");
+  await page.goto(`${url()}/console/ns/${namespace}/new-retriever`);
+  await page.getByLabel("Description").fill("Half a thought");
+  const side = page.getByRole("navigation", { name: "Console" });
+  page.once("dialog", (question) => void question.dismiss());
+  await side.getByRole("link", { name: "Buckets" }).click();
+  await expect(page.getByLabel("Description")).toHaveValue("Half a thought");
+  page.once("dialog", (question) => void question.accept());
+  await side.getByRole("link", { name: "Buckets" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Buckets" })).toBeVisible();
+
+  await side.getByRole("link", { name: "Retrievers" }).click();
+  await page.getByRole("main").getByRole("link", { name: "picture-book-search", exact: true }).click();
+  await page.getByLabel(/^query/).fill("a bird");
+  await page.getByRole("button", { name: "Run" }).click();
+  await expect(page.getByRole("tabpanel").getByRole("article").first()).toBeVisible();
+  await expect(page).toHaveURL(/inputs=/);
+  await page.reload();
+  await expect(page.getByLabel(/^query/)).toHaveValue("a bird");
+  await expect(page.getByRole("tabpanel").getByRole("article").first()).toBeVisible();
+  expect(faults).toEqual([]);
 });

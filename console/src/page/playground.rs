@@ -142,7 +142,10 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let body = move || json!({"inputs": schema.with_value(|s| values.with(|v| inputs(s, v))), "return_presigned_urls": true});
     let api = move || session.api_in(ns.get_untracked());
     let ask = move || {
-        kept.set(&written(values));
+        let said = written(values);
+        if kept.value.get_untracked() != said {
+            kept.set(&said);
+        }
         let asked = untrack(body);
         change.run(api().post(&path.get_value(), &asked), move |got| {
             answer.set(Some(got));
