@@ -203,9 +203,7 @@ pub fn inside() -> AnyView {
         open.set(false);
         match to.strip_prefix('!') {
             None => go(&to),
-            Some("out") if unsaved.may_leave() => session.sign_out(),
-            Some("out") => {}
-            Some(theme) => session.set_theme(theme),
+            Some(what) => act(what, session, unsaved),
         }
     };
     let keys = move |event: web_sys::KeyboardEvent| pressed(&event, all, at, choose);
@@ -234,6 +232,15 @@ pub fn inside() -> AnyView {
         {help()}
     }
     .into_any()
+}
+
+/// Does what needs no page.
+fn act(what: &str, session: Session, unsaved: Unsaved) {
+    match what {
+        "out" if unsaved.may_leave() => session.sign_out(),
+        "out" => {}
+        theme => session.set_theme(theme),
+    }
 }
 
 /// Arrows mark another place, Enter goes to the one that is marked.

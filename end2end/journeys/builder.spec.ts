@@ -116,11 +116,11 @@ test("what was written is not lost without a question, and a search that was tri
   const faults = watch(page);
   const namespace = await inDemo(page, "Retrievers");
   await page.goto(`${url()}/console/ns/${namespace}/new-retriever`);
-  await page.getByLabel("Description").fill("Half a thought");
+  await page.locator("#retriever-text").fill("Half a thought");
   const side = page.getByRole("navigation", { name: "Console" });
   page.once("dialog", (question) => void question.dismiss());
   await side.getByRole("link", { name: "Buckets" }).click();
-  await expect(page.getByLabel("Description")).toHaveValue("Half a thought");
+  await expect(page.locator("#retriever-text")).toHaveValue("Half a thought");
   page.once("dialog", (question) => void question.accept());
   await side.getByRole("link", { name: "Buckets" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Buckets" })).toBeVisible();

@@ -139,6 +139,19 @@ fn fitting(sources: &[Record], kind: &str) -> Vec<(String, String)> {
 /// An input of the extractor, the chosen field, the fields to choose from.
 type Input = (String, RwSignal<String>, Vec<(String, String)>);
 
+const KIND: &str = "feature_extractor_name";
+
+/// The extractors to choose from, and those that cannot be chosen: these say why.
+fn kinds_of(extractors: &[Record]) -> (Vec<(String, String)>, Vec<String>) {
+    let mut kinds = options(extractors, KIND, KIND);
+    for ((_, name), one) in kinds.iter_mut().zip(extractors) {
+        let lacks = lacks(one).map_or_else(String::new, |lacks| format!(": {lacks}"));
+        *name = text::words(name) + &lacks;
+    }
+    let off = extractors.iter().filter(|one| lacks(one).is_some());
+    (kinds, off.map(|one| one.text(KIND)).collect())
+}
+
 /// What this server has to get before the extractor runs here.
 fn lacks(extractor: &Record) -> Option<String> {
     let told = extractor.value("realtime_available").is_some();
@@ -200,14 +213,7 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
     let session = use_session();
     let extractors = items(&sources.record("extractors").0);
     let sources = Sources::new(sources);
-    let kind = "feature_extractor_name";
-    let mut kinds = options(&extractors, kind, kind);
-    for ((_, name), one) in kinds.iter_mut().zip(&extractors) {
-        let lacks = lacks(one).map_or_else(String::new, |lacks| format!(": {lacks}"));
-        *name = text::words(name) + &lacks;
-    }
-    let off = extractors.iter().filter(|one| lacks(one).is_some());
-    let off: Vec<String> = off.map(|one| one.text(kind)).collect();
+    let (kinds, off) = kinds_of(&extractors);
     let mut here = kinds
         .iter()
         .map(|(id, _)| id)
@@ -216,7 +222,7 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
     let (name, whole) = (RwSignal::new(String::new()), RwSignal::new(true));
     let extractor = RwSignal::new(first);
     let extractors = StoredValue::new(extractors);
-    let chosen = Memo::new(move |_| of(extractors, kind, &extractor.get()));
+    let chosen = Memo::new(move |_| of(extractors, KIND, &extractor.get()));
     let mapped = Memo::new(move |_| inputs(&chosen.get(), &sources.chosen()));
     let settings = StoredValue::new(parameters(&chosen.get_untracked()));
     let change = Change::new();

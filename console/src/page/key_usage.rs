@@ -40,6 +40,22 @@ pub fn usage_path() -> String {
     format!("/v1/organizations/usage/api-keys?start={start}")
 }
 
+/// Requests of each day that is named.
+pub fn by_day(sum: &Record, named: &[String]) -> Vec<i64> {
+    let days = sum.list("days");
+    let of = |name: &String| {
+        let day = days.iter().find(|day| day.text("day") == *name);
+        day.and_then(|day| day.int("requests")).unwrap_or(0)
+    };
+    named.iter().map(of).collect()
+}
+
+/// The days of UTC that a week up to now touches.
+pub fn week() -> Vec<String> {
+    let days = (0..=7).rev().map(|ago| text::before(f64::from(ago)));
+    days.map(|at| at.chars().take(10).collect()).collect()
+}
+
 /// Requests of one kind each.
 pub fn parts(sum: &Record) -> Vec<i64> {
     let all = sum.record("by_category");

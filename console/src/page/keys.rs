@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::{
     key_form::{KeyChange, KeyForm, level},
-    key_usage::{KeyUsage, usage_path},
+    key_usage::{KeyUsage, by_day, usage_path, week},
 };
 use crate::{
     api::{Api, Problem},
@@ -222,22 +222,6 @@ fn kind(key_type: &str) -> &'static str {
         "session" => "a session",
         _ => "standard",
     }
-}
-
-/// Requests of each day that is named.
-fn by_day(sum: &Record, named: &[String]) -> Vec<i64> {
-    let days = sum.list("days");
-    let of = |name: &String| {
-        let day = days.iter().find(|day| day.text("day") == *name);
-        day.and_then(|day| day.int("requests")).unwrap_or(0)
-    };
-    named.iter().map(of).collect()
-}
-
-/// The days of UTC that a week up to now touches.
-fn week() -> Vec<String> {
-    let days = (0..=7).rev().map(|ago| text::before(f64::from(ago)));
-    days.map(|at| at.chars().take(10).collect()).collect()
 }
 
 /// How often the key was used within a week. One answer beside the list tells it of all; a key that was not used is none of it.

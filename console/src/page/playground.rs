@@ -156,14 +156,7 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
         event.prevent_default();
         ask();
     };
-    // A reload, and whoever gets the address, asks the same.
-    let before = serde_json::from_str::<Value>(&kept.value.get_untracked());
-    let before = Record(before.unwrap_or_default()).members();
-    if !before.is_empty() {
-        let before = before
-            .into_iter()
-            .map(|(name, value)| (name, plain(&value.0)));
-        values.update(|all| all.extend(before));
+    if recalled(kept, values) {
         ask();
     }
     let show = Callback::new(move |name: &'static str| {
@@ -205,6 +198,17 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
 
 /// Letters of an input that an address takes: files are not written there.
 const LONG: usize = 500;
+
+/// Takes what the address asks for, if it does: a reload, and whoever gets the address, asks the same.
+fn recalled(kept: Query, values: Values) -> bool {
+    let before = serde_json::from_str::<Value>(&kept.value.get_untracked());
+    let before = Record(before.unwrap_or_default()).members().into_iter();
+    let before = before.map(|(name, value)| (name, plain(&value.0)));
+    let before: Vec<_> = before.collect();
+    let is_asked = !before.is_empty();
+    values.update(|all| all.extend(before));
+    is_asked
+}
 
 /// What was typed, as it stands in the address.
 fn written(values: Values) -> String {

@@ -8,7 +8,7 @@ use super::{
     documents::{by_ids, called, picture_of},
 };
 use crate::{
-    api::Answer,
+    api::{Answer, Api},
     load::{Load, Query},
     part::{schema::Form, *},
     record::{Record, only, page},
@@ -87,18 +87,7 @@ pub fn review() -> AnyView {
         let body = asked(&state.value.get(), &label.value.get());
         let path = format!("{SIGNAL}{}", page_query(offset));
         let api = session.api_in(ns.get());
-        // Rows show what the documents are called, which is asked for once.
-        async move {
-            let mut answer = api.post(&path, &body).await?;
-            let ids = page(&answer).0.into_iter();
-            let ids = ids.map(|one| one.text("annotated_document_id")).collect();
-            let known = Record(by_ids(&api, ids).await);
-            for one in answer.0["results"].as_array_mut().into_iter().flatten() {
-                let id = one["annotated_document_id"].as_str().unwrap_or_default();
-                one["document"] = known.record(id).0;
-            }
-            Ok(answer)
-        }
+        listed(api, path, body)
     });
     let queue = Queue {
         rows: Rows::new(load),
@@ -140,6 +129,21 @@ pub fn review() -> AnyView {
             start=Callback::new(move |()| queue.rows.of.get().0) send=Callback::new(correct) done=Callback::new(done)/>
     }
     .into_any()
+}
+
+/// The annotations, with their documents: rows show what these are called, which is asked for once.
+fn listed(api: Api, path: String, body: Value) -> Answer {
+    Box::pin(async move {
+        let mut answer = api.post(&path, &body).await?;
+        let ids = page(&answer).0.into_iter();
+        let ids = ids.map(|one| one.text("annotated_document_id")).collect();
+        let known = Record(by_ids(&api, ids).await);
+        for one in answer.0["results"].as_array_mut().into_iter().flatten() {
+            let id = one["annotated_document_id"].as_str().unwrap_or_default();
+            one["document"] = known.record(id).0;
+        }
+        Ok(answer)
+    })
 }
 
 /// What is asked for: what nobody has reviewed, or what came of it.

@@ -110,16 +110,7 @@ pub fn ListPage(
     children: Option<Children>,
 ) -> AnyView {
     let ns = param("ns");
-    // Whoever comes to make one finds the dialog open.
-    if let Some(Create::Dialog(_, open)) = create {
-        let asked = Query::new("create");
-        Effect::new(move |_| {
-            if asked.value.with(|asked| !asked.is_empty()) {
-                open.set(true);
-                asked.set("");
-            }
-        });
-    }
+    begin(create);
     let button = move |icon: bool| {
         let icon = icon.then(|| view! { <Icon name="plus"/> });
         create.map(|create| match create {
@@ -149,6 +140,19 @@ pub fn ListPage(
         <Listing load offset label=title columns row empty=ViewFn::from(empty)/>
     }
     .into_any()
+}
+
+/// Whoever comes to make one finds the dialog open.
+fn begin(create: Option<Create>) {
+    if let Some(Create::Dialog(_, open)) = create {
+        let asked = Query::new("create");
+        Effect::new(move |_| {
+            if asked.value.with(|asked| !asked.is_empty()) {
+                open.set(true);
+                asked.set("");
+            }
+        });
+    }
 }
 
 /// What an empty list says, and offers, while one of these narrows it.

@@ -119,6 +119,7 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
         &[
             ("src/idempotency.rs", &["SWEEP"]),
             ("src/usage.rs", &["SWEEP"]),
+            ("v1/annotations/store.rs", &["DELETE"]),
             (
                 "hosting/auth/store.rs",
                 &[

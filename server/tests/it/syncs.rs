@@ -301,7 +301,7 @@ both! {
         place.files.lock().unwrap().remove("in/1912/letter 1912 a.txt");
         let next = place.look(&server, &sync).await;
         assert_eq!(next["stats"]["last_run_objects_synced"], 2, "{next:#}");
-        assert_eq!(place.names(&server).await, ["letter_1912_b.txt", "letter_1920_c.txt", "letter_1920_d.txt", "letter_1930_e.txt"]);
+        assert_eq!(place.names(&server).await, ["letter 1912 b.txt", "letter 1920 c.txt", "letter 1920 d.txt", "letter 1930 e.txt"]);
         let objects = place.objects(&server).await;
         assert!(!before.contains(&objects[0]["object_id"]), "the changed file has another object");
         assert_eq!((&objects[1]["object_id"], &objects[2]["object_id"]), (&before[2], &before[3]));
@@ -327,7 +327,7 @@ both! {
         let first = place.still(&server, &sync).await;
         assert_eq!((&first["status"], &first["total_files_failed"]), (&json!("COMPLETED_WITH_ERRORS"), &json!(3)), "{first:#}");
         assert!(first["last_error"].as_str().unwrap().contains("b.txt"), "{}", first["last_error"]);
-        assert_eq!(place.names(&server).await, ["a_1912.txt"]);
+        assert_eq!(place.names(&server).await, ["a 1912.txt"]);
         // One look was asked for.
         assert_eq!((&first["is_active"], &first["next_sync_at"]), (&json!(false), &Value::Null));
 
@@ -342,7 +342,7 @@ both! {
         let jobs = place.call(&server, "POST", &format!("{gone}/jobs"), json!({"status": "failed"})).await;
         assert_eq!(jobs["results"].as_array().unwrap().len(), 1);
         // What a storage that fails does not list is not gone.
-        assert_eq!(place.names(&server).await, ["a_1912.txt"]);
+        assert_eq!(place.names(&server).await, ["a 1912.txt"]);
 
         let paused = place.call(&server, "POST", &format!("{gone}/pause"), Value::Null).await;
         assert_eq!((&paused["paused"], &paused["next_sync_at"]), (&json!(true), &Value::Null));

@@ -76,10 +76,6 @@ pub fn live(draft: Draft) -> AnyView {
         event.prevent_default();
         asked.update(|n| *n += 1);
     };
-    let tabs = TABS.map(|(name, label)| {
-        let chosen = move || (tab.get() == name).to_string();
-        view! { <button type="button" role="tab" id=format!("live-{name}") aria-controls="live" aria-selected=chosen on:click=move |_| tab.set(name)>{label}</button> }.into_any()
-    });
     view! {
         <section class="card stack-sm live" aria-labelledby="live-head">
             <div class="row between"><h2 id="live-head">"Try the draft"</h2>
@@ -88,13 +84,22 @@ pub fn live(draft: Draft) -> AnyView {
                 {fields}
                 <div><button class="btn" aria-busy=move || load.busy.get().to_string()><Icon name="play"/>"Run"</button></div>
             </form>
-            <div class="tabs" role="tablist" aria-label="Answer of the draft">{Vec::from(tabs)}</div>
+            <div class="tabs" role="tablist" aria-label="Answer of the draft">{tabs_of(tab)}</div>
             <div id="live" role="tabpanel" tabindex="0" class="stack-sm" aria-labelledby=move || format!("live-{}", tab.get())>
                 {move || shown(load, tab.get(), wanted.with(Option::is_some))}
             </div>
         </section>
     }
     .into_any()
+}
+
+/// The tabs of the answer.
+fn tabs_of(tab: RwSignal<&'static str>) -> Vec<AnyView> {
+    let tabs = TABS.map(|(name, label)| {
+        let chosen = move || (tab.get() == name).to_string();
+        view! { <button type="button" role="tab" id=format!("live-{name}") aria-controls="live" aria-selected=chosen on:click=move |_| tab.set(name)>{label}</button> }.into_any()
+    });
+    Vec::from(tabs)
 }
 
 /// The call, once there is all that it needs.

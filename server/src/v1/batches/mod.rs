@@ -23,6 +23,8 @@ mod tiers;
 mod triggering;
 mod waiting;
 
+use std::collections::HashMap;
+
 use loupe_wire::{
     BatchModel, BatchProgress, FailedDocument, FailedObjectRecord, NamespaceOperation,
     ResourceType, TaskStatusEnum, reading,
@@ -42,7 +44,7 @@ pub use submitting::{
 pub use supervising::supervise;
 pub use triggering::{check_trigger, trigger};
 
-use super::buckets::BUCKETS;
+use super::{buckets::BUCKETS, objects};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -182,6 +184,7 @@ fn progress(batch: &BatchModel, counts: &Counts, now: i64) -> BatchProgress {
 /// Failed objects with their reasons.
 pub async fn failures(
     app: &App,
+    namespace_id: &str,
     batch_id: &str,
     which: &Failures,
     limit: i64,
@@ -189,12 +192,16 @@ pub async fn failures(
 ) -> Result<(Vec<FailedDocument>, i64)> {
     let total = store::count_failed(app.db(), batch_id, which).await?;
     let rows = store::failed(app.db(), batch_id, which, limit, offset).await?;
+    let ids: Vec<String> = rows.iter().map(|row| row.object_id.clone()).collect();
+    let objects = objects::store::find_named(app.db(), namespace_id, &ids).await?;
+    let named = objects.into_iter().filter_map(|object| {
+        let first = object.blobs.into_iter().next()?;
+        Some((object.object_id?, first.details?.filename?))
+    });
+    let mut names: HashMap<String, String> = named.collect();
     let failure = |row: store::FailedRow| FailedDocument {
+        filename: names.remove(&row.object_id),
         object_id: row.object_id,
-        filename: row.object.and_then(|object| {
-            let first = object.0.blobs.into_iter().next()?;
-            first.details?.filename
-        }),
         document_id: row.document_id,
         collection_id: row.collection_id,
         tier_num: Some(row.tier),

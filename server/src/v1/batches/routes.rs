@@ -402,7 +402,8 @@ async fn list_failed_documents(
         tier: query.tier_num.unwrap_or(-1),
         collection_id: query.collection_id.unwrap_or_default(),
     };
-    let (results, total) = super::failures(&app, &batch_id, &which, limit, offset).await?;
+    let (results, total) =
+        super::failures(&app, &scope.namespace_id, &batch_id, &which, limit, offset).await?;
     Ok(Json(FailedDocumentsResponse {
         batch_id,
         results,

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use loupe_wire::{ObjectListStats, ObjectResponse, TaskStatusEnum, reading};
 
-use super::listing::Statuses;
+use super::{listing::Statuses, shelving::is_shelved};
 use crate::{
     args,
     db::{Arg, Db, Json, Tx},
@@ -45,7 +45,10 @@ pub(super) type Row = (String, String, i64, Json<ObjectResponse>, Option<String>
 /// The status and what it comes from are columns of their own, for they change without the rest.
 pub(super) fn read((_, status, _, Json(mut object), error): Row) -> ObjectResponse {
     object.status = reading::from_value(&status.into()).unwrap_or(TaskStatusEnum::Unknown);
-    object.error = error;
+    // Whoever takes an object away says why in what is kept of it.
+    if !is_shelved(object.status) {
+        object.error = error;
+    }
     object
 }
 

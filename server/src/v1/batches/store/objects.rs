@@ -29,7 +29,7 @@ crate::sql! {
     const SET_OBJECT = "UPDATE batch_objects SET status = CASE WHEN $3 = 'SKIPPED' AND made + $10 > 0 THEN 'COMPLETED' ELSE $3 END, error = CASE WHEN CAST($4 AS TEXT) IS NULL AND made > 0 THEN error ELSE $4 END, error_type = CASE WHEN CAST($4 AS TEXT) IS NULL AND made > 0 THEN error_type ELSE $5 END, collection_id = $6, documents = documents + $7, updated_at = $8, tier = $9, made = CASE WHEN made + $10 > made THEN 1 ELSE made END, document_id = $11 WHERE batch_id = $1 AND object_id = $2 RETURNING status, made";
     const SET_OBJECT_STATUS = "UPDATE objects SET status = $3, error = $5, updated_at = $4 WHERE namespace_id = $1 AND object_id = $2 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const COUNTS = "SELECT status, CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(documents), 0) AS BIGINT), CAST(COALESCE(SUM(tier), 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1 GROUP BY status";
-    const FAILED = "SELECT b.object_id, b.collection_id, COALESCE(b.error, '') AS error, COALESCE(b.error_type, 'permanent') AS error_type, b.updated_at, b.tier, b.document_id, o.data AS object FROM batch_objects b LEFT JOIN objects o ON o.object_id = b.object_id WHERE b.batch_id = $1 AND b.status = 'FAILED' AND ($4 < 0 OR b.tier = $4) AND ($5 = '' OR b.collection_id = $5) ORDER BY b.position LIMIT $2 OFFSET $3";
+    const FAILED = "SELECT object_id, collection_id, COALESCE(error, '') AS error, COALESCE(error_type, 'permanent') AS error_type, updated_at, tier, document_id FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($4 < 0 OR tier = $4) AND ($5 = '' OR collection_id = $5) ORDER BY position LIMIT $2 OFFSET $3";
     const COUNT_FAILED = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($2 < 0 OR tier = $2) AND ($3 = '' OR collection_id = $3)";
     const NEXT_TIER = "SELECT CAST(COALESCE(MIN(tier), -1) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'PENDING'";
     // From the back: chunks begin at the front, and what they leave for later tiers waits there.
@@ -59,8 +59,6 @@ crate::row! {
         pub updated_at: i64,
         pub tier: i64,
         pub document_id: Option<String>,
-        /// None of one that is gone.
-        pub object: Option<Json<ObjectResponse>>,
     }
 }
 
