@@ -12,7 +12,7 @@ use crate::{
     live,
     load::{Load, navigator},
     palette::Jump,
-    part::{Empty, Icon},
+    part::{Empty, Icon, Toasts},
     route::{outlet, param},
     session::{Session, last_namespace, remember_namespace, use_session},
     text::escape,
@@ -86,11 +86,15 @@ pub fn Frame() -> AnyView {
             remember_namespace(&namespace);
         }
     });
+    let toasts: Toasts = expect_context();
     // A reload of the page keeps the key but not who it belongs to.
     let me = Load::of(move || session.api(), || "/v1/me".to_owned());
     Effect::new(move |_| match me.value.get() {
         Some(Ok(me)) => session.me.set(Some(me)),
-        Some(Err(problem)) if problem.status == 401 => session.sign_out(),
+        Some(Err(problem)) if problem.status == 401 => {
+            toasts.warn(format!("Signed out: {}", problem.message));
+            session.sign_out();
+        }
         _ => {}
     });
     let menu = RwSignal::new(false);

@@ -4,9 +4,10 @@ use leptos::{ev, prelude::*};
 use serde_json::Value;
 use wasm_bindgen::JsCast;
 
-/// Whether the open page has something that is not saved yet.
+/// Whether the open page has something that is not saved yet,
+/// and the address of that page.
 #[derive(Clone, Copy, Default)]
-pub struct Unsaved(RwSignal<bool>);
+pub struct Unsaved(RwSignal<bool>, StoredValue<String>);
 
 impl Unsaved {
     /// Shared by every page. Made before the router, which passes over links that were refused.
@@ -24,9 +25,18 @@ impl Unsaved {
                 event.prevent_default();
             }
         });
+        // The address has changed by then: whoever stays is led forward to where the page is.
+        let back = window_event_listener(ev::popstate, move |event| {
+            let away = unsaved.0.get_untracked() && here() != unsaved.1.get_value();
+            if away && !unsaved.may_leave() {
+                event.stop_immediate_propagation();
+                let _ = window().history().and_then(|history| history.forward());
+            }
+        });
         on_cleanup(move || {
             unload.remove();
             click.remove();
+            back.remove();
         });
     }
 
@@ -49,6 +59,10 @@ impl Unsaved {
     }
 }
 
+fn here() -> String {
+    window().location().pathname().unwrap_or_default()
+}
+
 /// Whether a click is on a link to another page, in this tab.
 fn leads_away(event: &ev::MouseEvent) -> bool {
     let Some(at) = event
@@ -64,15 +78,15 @@ fn leads_away(event: &ev::MouseEvent) -> bool {
         return false;
     };
     let href = link.get_attribute("href").unwrap_or_default();
-    let here = window().location().pathname().unwrap_or_default();
     let to = href.split(['?', '#']).next().unwrap_or_default();
-    !to.is_empty() && to != here
+    !to.is_empty() && to != here()
 }
 
 /// Watches what is being written: it is unsaved once it is not what it was before anybody touched the page. What a page
 /// fills in by itself as it comes is nobody's writing.
 pub fn watch(now: impl Fn() -> Value + 'static) -> Unsaved {
     let unsaved: Unsaved = expect_context();
+    unsaved.1.set_value(here());
     let touched = StoredValue::new(false);
     let touch = move || {
         let _ = touched.try_set_value(true);
