@@ -212,7 +212,7 @@ both! {
         let body = json!({"create": [{"document_id": made["document_ids"][0], "label": "relevant"}]});
         let made = server.call_in(&namespace, "POST", "/v1/annotations/bulk", body).await.ok();
         assert_eq!(made["created_count"], 1, "{made:#}");
-        server.call("DELETE", "/v1/namespaces/films/documents/film-1", Value::Null).await.ok();
+        server.call("DELETE", "/v1/namespaces/films/documents", json!({"document_ids": ["film-1"]})).await.ok();
         server.app.clock().advance(11);
         mirror_becomes(&server, &namespace, &[]).await;
         server.call("POST", path, upsert).await.ok();
