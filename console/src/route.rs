@@ -50,17 +50,13 @@ piece!(data, DATA:
     "ns/:ns/batches" => batches::batches,
     "ns/:ns/batches/:bucket/:batch" => batch::batch,
     "tasks" => tasks::tasks,
-    "ns/:ns/configuration" => manifest::manifest,
 );
 
 piece!(documents, DOCUMENTS:
     "ns/:ns/collections" => collections::collections,
     "ns/:ns/collections/:collection" => documents::documents,
-    "ns/:ns/taxonomies" => taxonomies::taxonomies,
-    "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
-    "ns/:ns/clusters" => clusters::clusters,
-    "ns/:ns/clusters/:cluster" => clusters::one::cluster,
-    "ns/:ns/review" => review::review,
+    "ns/:ns/templates" => templates::templates,
+    "ns/:ns/templates/:kind/:template" => templates::one::template,
 );
 
 piece!(search, SEARCH:
@@ -76,6 +72,14 @@ piece!(operate, OPERATE:
     "ns/:ns/activity" => activity::activity,
     "ns/:ns/triggers" => triggers::triggers,
     "ns/:ns/alerts" => alerts::alerts,
+    "webhooks" => webhooks::webhooks,
+    "ns/:ns/clusters" => clusters::clusters,
+    "ns/:ns/clusters/:cluster" => clusters::one::cluster,
+);
+
+piece!(seldom, SELDOM:
+    "ns/:ns/configuration" => manifest::manifest,
+    "ns/:ns/review" => review::review,
     "ns/:ns/snapshots" => snapshots::snapshots,
     "ns/:ns/migrations" => migrations::migrations,
     "apps" => apps::apps,
@@ -90,13 +94,12 @@ piece!(organization, ORGANIZATION:
     "audit" => audit::audit,
     "connections" => connections::connections,
     "secrets" => secrets::secrets,
-    "webhooks" => webhooks::webhooks,
 );
 
 piece!(design, DESIGN:
-    "ns/:ns/templates" => templates::templates,
-    "ns/:ns/templates/:kind/:template" => templates::one::template,
     "ns/:ns/retrievers/:retriever/page" => publish::publish,
+    "ns/:ns/taxonomies" => taxonomies::taxonomies,
+    "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
     "ns/:ns/published" => published::published,
     "ns/:ns/evaluations" => evaluations::evaluations,
 );
@@ -119,7 +122,7 @@ const FIRST: &[&str] = &["namespaces"];
 type Fetch = fn(usize) -> Fetched;
 
 /// The addresses of each piece, and how to get at its pages.
-const PIECES: [(&[&str], Fetch); 7] = [
+const PIECES: [(&[&str], Fetch); 8] = [
     (FIRST, |_| {
         Box::pin(async { Ok(namespaces::namespaces as Page) })
     }),
@@ -127,6 +130,7 @@ const PIECES: [(&[&str], Fetch); 7] = [
     (DOCUMENTS, |at| Box::pin(documents(at))),
     (SEARCH, |at| Box::pin(search(at))),
     (OPERATE, |at| Box::pin(operate(at))),
+    (SELDOM, |at| Box::pin(seldom(at))),
     (ORGANIZATION, |at| Box::pin(organization(at))),
     (DESIGN, |at| Box::pin(design(at))),
 ];

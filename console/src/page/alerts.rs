@@ -69,6 +69,7 @@ fn path_of(id: &str) -> String {
 struct Around(Form, Query, Memo<String>);
 
 pub fn alerts() -> AnyView {
+    schema::DrawInputs::provide();
     let session = use_session();
     let ns = param("ns");
     let (search, offset, log) = (Query::new("q"), Query::new("offset"), Query::new("log"));

@@ -76,6 +76,7 @@ fn path_of(one: &Record) -> String {
 struct Around(Form, Query, Memo<String>);
 
 pub fn triggers() -> AnyView {
+    schema::DrawInputs::provide();
     let session = use_session();
     let ns = param("ns");
     let (status, action, log) = (

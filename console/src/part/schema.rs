@@ -1,10 +1,12 @@
 //! A form made from a JSON schema, for values whose shape the server tells: parameters of stages and of extractors.
 
+mod asking;
 mod fields;
 
 use leptos::prelude::*;
 use serde_json::{Map, Value};
 
+pub use asking::DrawInputs;
 pub use fields::{fields, lead};
 
 use super::Faults;

@@ -74,6 +74,7 @@ fn changed(body: Value) -> Value {
 }
 
 pub fn everywhere() -> AnyView {
+    schema::DrawInputs::provide();
     let session = use_session();
     let (search, offset, log) = (Query::new("q"), Query::new("offset"), Query::new("log"));
     let form = Form::plain("alert");

@@ -1,16 +1,14 @@
 //! The fields of a form, each as its schema wants it.
 
-use std::collections::BTreeMap;
-
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use serde_json::{Map, Value};
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::spawn_local;
 
-use super::{Form, applies, beside, is_lines, read, show, texts};
+use super::{DrawInputs, Form, applies, beside, is_lines, read, show, texts};
 use crate::{
-    part::{Check, Icon, Input, Toasts, inputs},
+    part::{Check, Icon, Toasts},
     record::{Record, plain},
     text,
 };
@@ -63,6 +61,12 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
     };
     let kind = schema.text("type");
     let has = |member: &str| schema.value(member).is_some();
+    if schema.text("format") == "inputs"
+        && let Some(draw) = use_context::<DrawInputs>()
+        && let Some(inside) = draw.0(form, path)
+    {
+        return group(label, inside);
+    }
     let inside = match kind.as_str() {
         "boolean" => return yes_or_no(form, path, &label, schema),
         "array" if !texts(schema) && schema.record("items").text("type") == "object" => {
@@ -74,9 +78,6 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
             return group(label, view! { {inside}{hint} }.into_any());
         }
         "object" if schema.text("format") == "query" => return query(form, path),
-        "object" if schema.text("format") == "inputs" && !asked(form, path).is_empty() => {
-            return group(label, asking(form, path));
-        }
         "array" if schema.record("items").value("enum").is_some() => {
             let inside = several(form, path, &schema.record("items"));
             let hint = schema.opt("description");
@@ -356,34 +357,6 @@ fn query(form: Form, path: &str) -> AnyView {
             <span class="hint" id=format!("{value}-hint")>"Text, or an input such as {{INPUT.query}}"</span></div>
     }
     .into_any()
-}
-
-/// What the retriever asks for that is chosen beside the inputs at `path`.
-fn asked(form: Form, path: &str) -> Vec<(String, Record)> {
-    let (above, _) = path.rsplit_once('/').unwrap_or_default();
-    let chosen = plain(&form.get(&beside(above, "retriever_id")));
-    let all = form.choices.with_untracked(|all| all.list("retrievers"));
-    let one = all.into_iter().find(|one| one.text("id") == chosen);
-    one.map(|one| one.record("inputs").members())
-        .unwrap_or_default()
-}
-
-/// A field for each of them.
-fn asking(form: Form, path: &str) -> AnyView {
-    let (all, path) = (asked(form, path), path.to_owned());
-    let held = Record(form.get(&path)).members().into_iter();
-    let held = held.map(|(name, value)| (name, show(&value.0)));
-    let values = RwSignal::new(held.collect::<BTreeMap<_, _>>());
-    let schema = all.clone();
-    Effect::new(move |before: Option<()>| {
-        let now = values.with(|values| inputs(&schema, values));
-        if before.is_some() {
-            form.set(&path, Value::Object(now));
-        }
-    });
-    let all = all.into_iter();
-    let all = all.map(|(name, field)| view! { <Input name field values/> }.into_any());
-    all.collect::<Vec<_>>().into_any()
 }
 
 /// The objects of a list as they are by now.
