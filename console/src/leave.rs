@@ -94,7 +94,8 @@ pub fn watch(now: impl Fn() -> Value + 'static) -> Unsaved {
     let all = [
         window_event_listener(ev::keydown, move |_| touch()),
         window_event_listener(ev::pointerdown, move |_| touch()),
-        window_event_listener(ev::input, move |_| touch()),
+        // Before the field itself tells what is in it: it is looked at at once.
+        window_event_listener(ev::beforeinput, move |_| touch()),
     ];
     on_cleanup(move || {
         all.into_iter().for_each(|one| one.remove());
