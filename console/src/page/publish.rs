@@ -172,18 +172,19 @@ fn Editor(place: Place, all: Record) -> AnyView {
         <div class="page-editor">
             <div class="stack">
                 {name.map(|name| view! { <Published place name active=page.flag("is_active")/> })}
-                <form class="stack" on:submit=submit aria-label="The page">
+                <form class="stack" id="page-form" on:submit=submit aria-label="The page">
                     {form::form(place, draft, fields, &page, look)}
-                    <footer class="form-foot">
-                        {refusal(change)}
-                        {move || place.answer.get().map(|answer| results::warnings(&answer))}
-                        <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>
-                            {if is_new { "Publish" } else { "Publish the changes" }}
-                        </button></div>
-                    </footer>
                 </form>
             </div>
-            {preview(look)}
+            // Beside the form, where it is in sight however long that is.
+            <div class="stack beside">
+                {refusal(change)}
+                {move || place.answer.get().map(|answer| results::warnings(&answer))}
+                <div class="row"><button class="btn primary" form="page-form" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>
+                    {if is_new { "Publish" } else { "Publish the changes" }}
+                </button></div>
+                {preview(look)}
+            </div>
         </div>
     }
     .into_any()
