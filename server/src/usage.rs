@@ -206,15 +206,15 @@ pub async fn flush(app: &App) -> Result<()> {
     // Whoever asks for it may go away meanwhile: the counts are everybody's.
     let written = app.tracker.spawn(async move {
         let counts = Arc::new(counts);
-        let written = counts.clone();
-        let written = writer
+        let kept = counts.clone();
+        let ended = writer
             .db()
-            .write(move |tx| Box::pin(async move { write(tx, &written).await }));
-        let written = written.await;
-        if written.is_err() {
-            writer.usage.put_back(&counts);
+            .write(move |tx| Box::pin(async move { write(tx, &counts).await }))
+            .await;
+        if ended.is_err() {
+            writer.usage.put_back(&kept);
         }
-        written
+        ended
     });
     written.await.map_err(ApiError::internal)?
 }

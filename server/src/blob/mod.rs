@@ -6,6 +6,7 @@
 mod addresses;
 mod elsewhere;
 mod links;
+mod names;
 pub(crate) mod parts;
 mod routes;
 mod s3;
@@ -29,6 +30,7 @@ use tokio_util::io::StreamReader;
 
 pub use elsewhere::{AWAY, Found, Places, root};
 pub use links::{LINK, is_linked};
+pub use names::{safe_name, shown_name};
 pub use routes::router;
 pub use sending::Held;
 
@@ -427,38 +429,6 @@ fn failed(error: object_store::Error) -> ApiError {
             ApiError::unavailable("", "the file store is not available").retry_after(2)
         }
         other => ApiError::internal(other),
-    }
-}
-
-/// A file name's last segment as people have it, in any alphabet, without what nobody sees.
-pub fn shown_name(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let shown: String = last.chars().filter(|c| !c.is_control()).take(255).collect();
-    match shown.trim() {
-        "" | "." | ".." => "file".into(),
-        shown => shown.to_owned(),
-    }
-}
-
-/// A file name's last segment without anything that a path, a header or a shell could misread.
-pub fn safe_name(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let safe: String = last
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let safe = safe.trim_start_matches('.');
-    let start = safe.len().saturating_sub(100);
-    if safe.is_empty() {
-        "file".into()
-    } else {
-        safe[start..].to_owned()
     }
 }
 

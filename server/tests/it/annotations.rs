@@ -201,6 +201,25 @@ both! {
         mirror_becomes(&server, &namespace, &[]).await;
     }
 
+    async fn a_document_that_is_written_again_under_its_own_id_has_its_annotations(server) {
+        let body = json!({"namespace_id": "films", "vector_configs": [{"name": "plot", "dimension": 3}]});
+        server.call("POST", "/v1/namespaces/standalone", body).await.ok();
+        let film = |id: &str| json!({"document_id": id, "vectors": {"plot": [1, 0, 0]}, "payload": {"title": "Film"}});
+        let upsert = json!({"documents": [film("film-1"), film("film-2")]});
+        let path = "/v1/namespaces/films/documents/upsert";
+        let made = server.call("POST", path, upsert.clone()).await.ok();
+        let id = made["document_ids"][0].as_str().unwrap();
+        let body = json!({"create": [{"document_id": id, "label": "relevant"}]});
+        let made = server.call_in("films", "POST", "/v1/annotations/bulk", body).await.ok();
+        assert_eq!(made["created_count"], 1, "{made:#}");
+        server.call_in("films", "DELETE", &format!("/v1/collections/documents/documents/{id}"), Value::Null).await.ok();
+        server.app.clock().advance(11);
+        mirror_becomes(&server, "films", &[]).await;
+        server.call("POST", path, upsert).await.ok();
+        server.app.clock().advance(11);
+        mirror_becomes(&server, "films", &["relevant"]).await;
+    }
+
     async fn a_document_that_a_restoration_brings_back_has_its_annotations(server) {
         let (namespace, whales, ships) = documents(&server).await;
         let body = json!({"create": [{"document_id": whales, "label": "relevant"}, {"document_id": ships, "label": "irrelevant"}]});

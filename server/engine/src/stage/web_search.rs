@@ -109,9 +109,8 @@ impl WebSearch {
             found
                 .pages
                 .retain(|page| published(page).is_none_or(|day| day >= since));
-            found.pages.truncate(count);
-            let undated = found.pages.iter().filter(|page| published(page).is_none());
-            found.undated = undated.count();
+            let shown = found.pages.iter().take(count);
+            found.undated = shown.filter(|page| published(page).is_none()).count();
         }
         found.pages.truncate(count);
         Ok(found)

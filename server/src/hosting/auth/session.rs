@@ -262,7 +262,7 @@ pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
         ));
     }
     let (db, place) = (asked.app.db(), place(asked.site));
-    let (users, total) = store::list(db, &place, "", (LISTED, 0)).await?;
+    let (users, total) = store::list(db, &place, (LISTED, 0)).await?;
     // The list itself has no room for how many there are.
     let told: Vec<AppEndUser> = users.into_iter().map(told_to_others).collect();
     let mut response = Json(told).into_response();

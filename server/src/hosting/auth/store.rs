@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     args,
-    db::{Arg, Db, Json, Tx, verbatim},
+    db::{Arg, Db, Json, Tx},
     error::Result,
 };
 
@@ -10,8 +10,8 @@ crate::sql! {
     const FIND_USER = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const BY_EMAIL = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND email = $3";
     const BY_IDENTITY = "SELECT u.user_id, u.email, u.created_at, u.data FROM app_identities i JOIN app_users u ON u.user_id = i.user_id AND u.org_id = i.org_id WHERE i.org_id = $1 AND i.app_id = $2 AND i.issuer = $3 AND i.subject = $4";
-    const USERS = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND ($3 = '' OR LOWER(email) LIKE $3 ESCAPE '!' OR LOWER(CAST(data AS TEXT)) LIKE $4 ESCAPE '!') ORDER BY created_at, user_id LIMIT $5 OFFSET $6";
-    const COUNT_USERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_users WHERE org_id = $1 AND app_id = $2 AND ($3 = '' OR LOWER(email) LIKE $3 ESCAPE '!' OR LOWER(CAST(data AS TEXT)) LIKE $4 ESCAPE '!')";
+    const USERS = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND (created_at > $3 OR (created_at = $3 AND user_id > $4)) ORDER BY created_at, user_id LIMIT $5 OFFSET $6";
+    const COUNT_USERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_users WHERE org_id = $1 AND app_id = $2";
     const INSERT_USER = "INSERT INTO app_users (user_id, org_id, app_id, email, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $5, $6)";
     const HOLD_USER = "UPDATE app_users SET updated_at = updated_at WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const UPDATE_USER = "UPDATE app_users SET updated_at = $4, data = $5 WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
@@ -44,6 +44,9 @@ crate::sql! {
     const SWEEP_REQUESTS = "DELETE FROM app_events WHERE kind IN ('request.info', 'request.warn', 'request.error') AND created_at < $1";
     const SWEEP_MINUTES = "DELETE FROM app_minutes WHERE minute < $1";
 }
+
+/// People who are looked at at once in a search.
+const LOOKED_AT: i64 = 1_000;
 
 /// Whose people: organization and app.
 #[derive(Debug, Clone)]
@@ -110,23 +113,51 @@ pub(super) async fn by_identity_in(
     Ok(tx.one(BY_IDENTITY, args).await?.map(user))
 }
 
-/// Those of whose address or name `search` is a part, the first that came first, with how many they are.
-pub async fn list(
+/// The first that came first, with how many there are.
+pub async fn list(db: &Db, place: &Place, (limit, offset): (i64, i64)) -> Result<(Vec<User>, i64)> {
+    let total = db.number(COUNT_USERS, args![&place.org_id, &place.app_id]);
+    let total = total.await?;
+    let found = behind(db, place, (i64::MIN, ""), (limit, offset)).await?;
+    Ok((found, total))
+}
+
+/// The same of those of whose address or name `part` is a part, however it is written. All are looked at, some at a time: neither
+/// database knows what is one letter in all alphabets.
+pub async fn search(
     db: &Db,
     place: &Place,
-    search: &str,
+    part: &str,
     (limit, offset): (i64, i64),
 ) -> Result<(Vec<User>, i64)> {
-    let part = verbatim(&search.trim().to_lowercase());
-    let (address, name) = match part.as_str() {
-        "" => (String::new(), String::new()),
-        part => (format!("%{part}%"), format!("%\"name\":\"%{part}%\"%")),
-    };
-    let mut args = args![&place.org_id, &place.app_id, &address, &name];
-    let total = db.number(COUNT_USERS, args.clone()).await?;
-    args.extend(args![limit, offset]);
+    let part = part.to_lowercase();
+    let is_in = |text: &str| text.to_lowercase().contains(&part);
+    let (mut found, mut total, mut last) = (Vec::new(), 0, (i64::MIN, String::new()));
+    loop {
+        let some = behind(db, place, (last.0, &last.1), (LOOKED_AT, 0)).await?;
+        let Some(end) = some.last() else {
+            return Ok((found, total));
+        };
+        last = (end.created_at, end.user_id.clone());
+        for user in some {
+            if is_in(&user.email) || user.profile.name.as_deref().is_some_and(is_in) {
+                total += 1;
+                if total > offset && total - offset <= limit {
+                    found.push(user);
+                }
+            }
+        }
+    }
+}
+
+async fn behind(
+    db: &Db,
+    place: &Place,
+    (at, id): (i64, &str),
+    (limit, offset): (i64, i64),
+) -> Result<Vec<User>> {
+    let args = args![&place.org_id, &place.app_id, at, id, limit, offset];
     let rows: Vec<Row> = db.all(USERS, args).await?;
-    Ok((rows.into_iter().map(user).collect(), total))
+    Ok(rows.into_iter().map(user).collect())
 }
 
 pub(super) async fn insert(tx: &mut Tx, place: &Place, user: &User) -> Result<()> {

@@ -12,7 +12,12 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
-    Alert, again, conditions, delivery::DELIVER, failing, selecting::namespaces_of, store, tell,
+    Alert, again, conditions,
+    delivery::DELIVER,
+    failing,
+    selecting::namespaces_of,
+    sentence::{asked, sentence},
+    store, tell,
 };
 use crate::{
     app::App,
@@ -31,8 +36,6 @@ use crate::{
 
 /// Matches of one look that are kept, and documents that it was made for.
 const KEPT: usize = 100;
-/// Letters of an input that a sentence has; what is longer is no words of people.
-const LONGEST_SAID: usize = 100;
 
 /// The member of a baseline that has the ids of what people know of.
 const KNOWN: &str = "known";
@@ -408,42 +411,6 @@ async fn fire(
     task.description = format!("deliveries of the alert {}", alert.alert.name);
     tasks::insert(tx, task, now).await?;
     Ok(())
-}
-
-/// What happened, in one line or a few.
-fn sentence(
-    alert: &Alert,
-    result: &AlertExecutionResult,
-    asked: &str,
-    findings: &[conditions::Finding],
-) -> String {
-    let name = &alert.alert.name;
-    if !findings.is_empty() {
-        let said: Vec<&str> = findings
-            .iter()
-            .map(|finding| finding.text.as_str())
-            .collect();
-        return format!("{name}: {}", said.join("; "));
-    }
-    match result.match_count {
-        0 => format!("{name}: {asked} finds nothing"),
-        1 => format!("{name}: {asked} finds one document"),
-        count => format!("{name}: {asked} finds {count} documents"),
-    }
-}
-
-/// A retriever and the words that it was asked with, as a sentence begins.
-fn asked(retriever: &str, inputs: &Object) -> String {
-    let words: Vec<String> = inputs
-        .values()
-        .filter_map(|value| value.as_str())
-        .filter(|words| !words.trim().is_empty() && words.chars().count() <= LONGEST_SAID)
-        .map(|words| format!("“{}”", words.trim()))
-        .collect();
-    match words.is_empty() {
-        true => retriever.to_owned(),
-        false => format!("{retriever}, asked for {},", words.join(" and ")),
-    }
 }
 
 #[cfg(test)]

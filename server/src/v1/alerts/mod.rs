@@ -14,6 +14,7 @@ mod ingest;
 mod naming;
 mod routes;
 mod selecting;
+mod sentence;
 mod store;
 mod timed;
 

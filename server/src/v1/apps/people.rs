@@ -77,8 +77,11 @@ pub async fn list(
         return Err(Violation::query("offset", "range", msg, offset.into()).into());
     }
     let (place, _) = place(app, caller, app_id).await?;
-    let search = query.search.unwrap_or_default();
-    let (users, total) = people::list(app.db(), &place, &search, (limit, offset)).await?;
+    let page = (limit, offset);
+    let (users, total) = match query.search.as_deref().unwrap_or_default().trim() {
+        "" => people::list(app.db(), &place, page).await?,
+        part => people::search(app.db(), &place, part, page).await?,
+    };
     Ok(ListUsersResponse {
         total,
         users: users

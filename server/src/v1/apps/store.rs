@@ -1,8 +1,15 @@
+mod invitations;
+
 use std::collections::BTreeSet;
 
 use loupe_hosted::app::{files::Manifest, headers::Rules};
 use loupe_wire::{CustomDomainConfig, CustomDomainConfigStatus, VersionRecord};
 use serde::{Deserialize, Serialize};
+
+pub use invitations::Invitation;
+pub(super) use invitations::{
+    count_invitations, delete_invitation, insert_invitation, invitations,
+};
 
 use super::Hosted;
 use crate::{
@@ -10,7 +17,7 @@ use crate::{
     args, clock,
     db::{Arg, Db, Json, Tx},
     error::{ApiError, Result},
-    hosting::{self, auth::store::Place},
+    hosting,
 };
 
 crate::table!(pub static APPS: Hosted = "apps", "app");
@@ -69,10 +76,6 @@ crate::sql! {
 
     const DELETE_MINUTES = "DELETE FROM app_minutes WHERE org_id = $1 AND app_id = $2";
 
-    const INVITATIONS = "SELECT invitation_id, email, role, status, created_at FROM app_invitations WHERE org_id = $1 AND app_id = $2 ORDER BY created_at DESC, invitation_id";
-    const COUNT_INVITATIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_invitations WHERE org_id = $1 AND app_id = $2 AND status = 'pending'";
-    const INSERT_INVITATION = "INSERT INTO app_invitations (invitation_id, org_id, app_id, email, role, status, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email) DO UPDATE SET invitation_id = excluded.invitation_id, role = excluded.role, status = excluded.status, created_at = excluded.created_at";
-    const DELETE_INVITATION = "DELETE FROM app_invitations WHERE org_id = $1 AND app_id = $2 AND invitation_id = $3";
 
     const INSERT_EVENT = "INSERT INTO app_events (event_id, org_id, app_id, kind, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
 }
@@ -96,18 +99,6 @@ crate::row! {
         pub verified_at: i64,
         /// When its record of proof was last there.
         pub seen_at: i64,
-    }
-}
-
-crate::row! {
-    /// Somebody who was asked to come.
-    #[derive(Debug, Clone)]
-    pub struct Invitation {
-        pub invitation_id: String,
-        pub email: String,
-        pub role: String,
-        pub status: String,
-        pub created_at: i64,
     }
 }
 
@@ -452,42 +443,6 @@ pub(super) async fn delete_all_of(tx: &mut Tx, org_id: &str, app_id: &str) -> Re
         tx.run(statement, args![org_id, app_id]).await?;
     }
     Ok(())
-}
-
-/// The newest first.
-pub(super) async fn invitations(db: &Db, place: &Place) -> Result<Vec<Invitation>> {
-    db.all(INVITATIONS, args![&place.org_id, &place.app_id])
-        .await
-}
-
-pub(super) async fn count_invitations(tx: &mut Tx, place: &Place) -> Result<i64> {
-    tx.number(COUNT_INVITATIONS, args![&place.org_id, &place.app_id])
-        .await
-}
-
-/// Whoever is asked again is asked anew.
-pub(super) async fn insert_invitation(
-    tx: &mut Tx,
-    place: &Place,
-    invitation: &Invitation,
-) -> Result<()> {
-    let args = args![
-        &invitation.invitation_id,
-        &place.org_id,
-        &place.app_id,
-        &invitation.email,
-        &invitation.role,
-        &invitation.status,
-        invitation.created_at
-    ];
-    tx.run(INSERT_INVITATION, args).await?;
-    Ok(())
-}
-
-/// Whether there was such an invitation.
-pub(super) async fn delete_invitation(tx: &mut Tx, place: &Place, id: &str) -> Result<bool> {
-    let args = args![&place.org_id, &place.app_id, id];
-    Ok(tx.run(DELETE_INVITATION, args).await? > 0)
 }
 
 /// Keeps what a visitor did, or met with.

@@ -10,6 +10,7 @@ use crate::{app::App, args, clock, db::Arg, error::Result};
 
 crate::sql! {
     // Few batches run at a time: twenty at once, those that are not named are empty.
+    // The owner is no key here: SQLite would look at all that the owner has, where the ids lead to each.
     const BEATS = "SELECT parent_id, CAST(MAX(updated_at) AS BIGINT), CAST(COALESCE(MAX(CASE WHEN status = 'PROCESSING' THEN lease_until ELSE 0 END), 0) AS BIGINT) FROM tasks WHERE org_id || '' = $1 AND parent_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) GROUP BY parent_id";
 }
 

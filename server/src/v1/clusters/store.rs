@@ -20,6 +20,7 @@ crate::sql! {
     const INSERT = "INSERT INTO cluster_runs (run_id, cluster_id, namespace_id, task_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
     const FIND = "SELECT data FROM cluster_runs WHERE namespace_id = $1 AND cluster_id = $2 AND run_id = $3";
     // As many as one may be made of; those that are not named are empty.
+    // The owner is no key here: SQLite would look at all that the owner has, where the ids lead to each.
     const NAMED_RUNS = "SELECT data FROM cluster_runs WHERE namespace_id || '' = $1 AND run_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)";
     const NEWEST = "SELECT data FROM cluster_runs r WHERE namespace_id = $1 AND cluster_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) AND status = 'completed' AND created_at = (SELECT MAX(o.created_at) FROM cluster_runs o WHERE o.namespace_id = r.namespace_id AND o.cluster_id = r.cluster_id AND o.status = 'completed') ORDER BY run_id";
     const OF_TRIGGER = "SELECT r.data FROM cluster_runs r JOIN trigger_firings f ON f.namespace_id = r.namespace_id AND f.task_id = r.task_id WHERE r.namespace_id = $1 AND f.trigger_id = $2 ORDER BY f.triggered_at DESC LIMIT 1000";

@@ -23,6 +23,7 @@ crate::pieces!(
 
 crate::sql! {
     // A hundred ids at once: fewer are filled up with the last one.
+    // The owner is no key here: SQLite would look at all that the owner has, where the ids lead to each.
     const NAMED = "SELECT object_id, status, size_bytes, data, error, created_at FROM objects WHERE namespace_id || '' = $1 AND bucket_id || '' = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
 }
 

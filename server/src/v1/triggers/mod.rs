@@ -4,6 +4,7 @@
 mod action;
 mod canary;
 pub mod condition;
+mod counting;
 mod firing;
 mod keeping;
 mod metric;
@@ -20,7 +21,8 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use canary::send;
-pub use firing::{RUN, count_events, fail, run, sweep, tick};
+pub use counting::count_events;
+pub use firing::{RUN, fail, run, sweep, tick};
 pub use keeping::{Kept, forget_kept, hold_all_of, keep};
 pub use routes::router;
 pub use scheduled::{begin_schedule, check_schedule, end_schedule, new_id};

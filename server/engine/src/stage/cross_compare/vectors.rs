@@ -24,6 +24,12 @@ fn tell_lacking(at: &mut Execution, what: &str, items: &[Item], lacks: impl Fn(&
     }
 }
 
+/// What the collections have vectors of.
+fn outputs<'c>(collections: impl Iterator<Item = &'c Searchable>) -> Vec<String> {
+    let outputs = collections.flat_map(|one| one.indexes.iter().map(|index| index.output.clone()));
+    outputs.collect()
+}
+
 /// Gives the items the vectors of their texts, by the model that the reference collection's texts were read with.
 pub(super) async fn meanings(
     at: &mut Execution,
@@ -31,11 +37,7 @@ pub(super) async fn meanings(
     sources: &mut [Item],
     others: &mut [Item],
 ) -> Result<(), RunError> {
-    let outputs: Vec<String> = collections
-        .iter()
-        .chain(&at.run.collections)
-        .flat_map(|c| c.indexes.iter().map(|i| i.output.clone()))
-        .collect();
+    let outputs = outputs(collections.iter().chain(&at.run.collections));
     for output in outputs {
         let Ok(encoder) = at.run.encoders.text(&output).await else {
             continue;
@@ -69,10 +71,7 @@ pub(super) async fn looks(
     sources: &mut [Item],
     others: &mut [Item],
 ) -> Result<(), RunError> {
-    let outputs: Vec<String> = collections
-        .iter()
-        .flat_map(|c| c.indexes.iter().map(|i| i.output.clone()))
-        .collect();
+    let outputs = outputs(collections.iter());
     for output in outputs {
         if at.run.encoders.image(&output).await.is_err() {
             continue;
