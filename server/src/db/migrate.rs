@@ -134,6 +134,7 @@ async fn apply(db: &Db) -> anyhow::Result<()> {
         newest <= known,
         "the data was written by a newer Loupe (schema {newest}, this one knows {known}): install that version or restore a backup"
     );
+    let fresh = newest == 0;
     for migration in MIGRATIONS
         .iter()
         .filter(|migration| migration.number > newest)
@@ -141,7 +142,13 @@ async fn apply(db: &Db) -> anyhow::Result<()> {
         step(db, migration)
             .await
             .with_context(|| format!("migration {} failed", migration.name))?;
-        tracing::info!(migration = migration.name, "schema brought up to date");
+        // What happens to data that is there is told step by step; a new schema is one thing.
+        if !fresh {
+            tracing::info!(migration = migration.name, "schema brought up to date");
+        }
+    }
+    if fresh {
+        tracing::info!(schema = known, "schema made");
     }
     Ok(())
 }
