@@ -377,10 +377,15 @@ async fn keep_house(app: &App, round: u32) {
     }
 }
 
+/// What the vector engine says of its own upbringing at every step: it is used as a library, which sets none of that.
+/// Whoever names these places in the setting hears them.
+const QUIET: &str =
+    "qdrant_edge::common::flags=error,qdrant_edge::common::mmap::ops=error,qdrant_edge::wal=warn";
+
 /// Sends log lines to stderr, in the configured format.
 pub fn log(config: &Config) {
-    let filter =
-        tracing_subscriber::EnvFilter::try_new(&config.log).unwrap_or_else(|_| "info".into());
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("{QUIET},{}", config.log))
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("{QUIET},info")));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
