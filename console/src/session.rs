@@ -2,14 +2,12 @@
 
 use gloo_storage::{LocalStorage, SessionStorage, Storage};
 use leptos::prelude::*;
-use serde_json::Value;
 
 use crate::{api::Api, record::Record};
 
 const KEY: &str = "loupe.key";
 const NAMESPACE: &str = "loupe.namespace";
 const THEME: &str = "loupe.theme";
-const PLACES: &str = "loupe.places";
 
 /// Shared by every page.
 #[derive(Clone, Copy)]
@@ -48,14 +46,12 @@ impl Session {
         // A refused storage costs the next reload, not this session.
         let _ = SessionStorage::set(KEY, &key);
         // Another key may see other events, or another feed.
-        SessionStorage::delete(PLACES);
         self.me.set(Some(me));
         self.key.set(Some(key));
     }
 
     pub fn sign_out(&self) {
         SessionStorage::delete(KEY);
-        SessionStorage::delete(PLACES);
         self.me.set(None);
         self.key.set(None);
     }
@@ -99,21 +95,4 @@ pub fn last_namespace() -> Option<String> {
 
 pub fn remember_namespace(namespace: &str) {
     let _ = SessionStorage::set(NAMESPACE, namespace);
-}
-
-/// Where in the namespace's change feed the events begin that were shown last: before the oldest of them lies nothing
-/// that would be shown again.
-pub fn place_in_feed(namespace: &str) -> Option<String> {
-    places().opt(namespace)
-}
-
-pub fn remember_place(namespace: &str, cursor: String) {
-    let mut places = places().0;
-    places[namespace] = cursor.into();
-    let _ = SessionStorage::set(PLACES, places);
-}
-
-fn places() -> Record {
-    let kept = SessionStorage::get::<Value>(PLACES);
-    Record(kept.ok().filter(Value::is_object).unwrap_or_default())
 }

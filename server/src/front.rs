@@ -23,6 +23,7 @@ use futures::FutureExt;
 
 use crate::{
     app::App,
+    cause::Cause,
     cors,
     error::ApiError,
     hosting::{self, Split},
@@ -35,11 +36,23 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// How long a caller has for what is left of a body that nobody reads.
 const FOR_THE_REST: Duration = Duration::from_secs(5);
 
-/// What is known about a request wherever it is being answered.
+/// What is known about a request wherever it is being answered, or about work wherever it is done.
 #[derive(Debug, Clone)]
 struct Current {
     id: HeaderValue,
     address: Option<IpAddr>,
+    cause: Cause,
+}
+
+impl Current {
+    /// No request, and nothing that led to it.
+    fn nobody() -> Self {
+        Self {
+            id: HeaderValue::from_static(""),
+            address: None,
+            cause: Cause::default(),
+        }
+    }
 }
 
 tokio::task_local! {
@@ -76,11 +89,21 @@ pub fn network(address: Option<IpAddr>) -> String {
 /// Lets spawned work log under the id of the request that it belongs to.
 pub fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let current = CURRENT.try_with(Clone::clone);
-    let nobody = |_| Current {
-        id: HeaderValue::from_static(""),
-        address: None,
-    };
-    CURRENT.scope(current.unwrap_or_else(nobody), work)
+    CURRENT.scope(current.unwrap_or_else(|_| Current::nobody()), work)
+}
+
+/// What led to the work that is done here; nothing in what people ask for.
+pub fn cause() -> Cause {
+    CURRENT
+        .try_with(|current| current.cause.clone())
+        .unwrap_or_default()
+}
+
+/// Does work that came of something: what is written by it bears that.
+pub fn caused<F: Future>(cause: Cause, work: F) -> impl Future<Output = F::Output> {
+    let current = CURRENT.try_with(Clone::clone);
+    let current = current.unwrap_or_else(|_| Current::nobody());
+    CURRENT.scope(Current { cause, ..current }, work)
 }
 
 /// What every request meets first: the state, and the API for the apps that ask it in process.
@@ -102,6 +125,7 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
     let current = Current {
         id: id.clone(),
         address,
+        cause: Cause::default(),
     };
     let (request, rest) = unread::watch(request);
     let answering = AssertUnwindSafe(answer(&front, request, next)).catch_unwind();

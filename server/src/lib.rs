@@ -6,6 +6,7 @@ pub mod auth;
 pub mod blob;
 pub mod body;
 pub mod boot;
+pub mod cause;
 pub mod clock;
 pub mod command;
 pub mod config;

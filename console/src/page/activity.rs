@@ -10,7 +10,7 @@ use crate::{
     part::*,
     record::{Record, plain},
     route::{namespace, param},
-    session::{place_in_feed, remember_place, use_session},
+    session::use_session,
     text,
 };
 
@@ -71,8 +71,7 @@ pub fn activity() -> AnyView {
         problem: RwSignal::new(None),
         read: RwSignal::new(false),
         live: RwSignal::new(true),
-        // The feed begins with the oldest event that is kept: only the first visit reads all of it.
-        cursor: StoredValue::new(place_in_feed(&ns.get_untracked()).unwrap_or_default()),
+        cursor: StoredValue::new(String::new()),
     };
     follow(session.api_in(ns.get_untracked()), feed);
     provide_context(Names::of(move || session.api_in(ns.get()), NAMED));
@@ -127,11 +126,12 @@ fn follow(api: Api, feed: Feed) {
 /// once the page is gone.
 async fn next(api: &Api, feed: Feed) -> Option<Result<(usize, bool), u32>> {
     let cursor = feed.cursor.try_get_value()?;
-    let cursor = match cursor.is_empty() {
-        true => String::new(),
-        false => format!("&cursor={}", text::escape(&cursor)),
+    // The newest come first, and then what follows them.
+    let from = match cursor.is_empty() {
+        true => format!("tail={SHOWN}"),
+        false => format!("cursor={}", text::escape(&cursor)),
     };
-    let answer = api.get(&format!("/v1/events?limit={STEP}{cursor}")).await;
+    let answer = api.get(&format!("/v1/events?limit={STEP}&{from}")).await;
     let page = match answer {
         Ok(page) => page,
         Err(problem) => {
@@ -154,10 +154,6 @@ async fn next(api: &Api, feed: Feed) -> Option<Result<(usize, bool), u32>> {
     }
     if !more {
         feed.read.try_set(true).is_none().then_some(())?;
-        let place = feed.events.try_with_untracked(|all| place(all))?;
-        if let (Some(place), Some(namespace)) = (place, &api.namespace) {
-            remember_place(namespace, place);
-        }
     }
     Some(Ok((came, more)))
 }
@@ -169,11 +165,6 @@ fn add(events: &mut Vec<Record>, new: Vec<Record>) {
     all.append(events);
     all.truncate(SHOWN);
     *events = all;
-}
-
-/// The cursor of the oldest event that stays, once there are more than that: the next visit goes on from there.
-fn place(all: &[Record]) -> Option<String> {
-    all.get(SHOWN - 1)?.opt("cursor")
 }
 
 /// Where the thing that changed can be looked at, below the base; what is gone cannot.

@@ -23,6 +23,7 @@ pub use row::{Cell, Cells, FromCell, Json, Row, Rows};
 pub use table::{Record, Table, TableSql};
 
 use crate::{
+    cause::Cause,
     error::{ApiError, Result},
     front,
 };
@@ -98,8 +99,25 @@ pub struct Tx {
     touched: known::Touched,
     /// The newest event of each organization that it wrote.
     events: Vec<(String, i64)>,
-    /// The id of the request that it is part of; empty outside of one.
+    origin: Origin,
+}
+
+/// What a transaction is part of.
+#[derive(Debug, Clone, Default)]
+struct Origin {
+    /// The id of the request; empty outside of one.
     trace_id: String,
+    /// What led to the work.
+    cause: Cause,
+}
+
+impl Origin {
+    fn here() -> Self {
+        Self {
+            trace_id: front::id(),
+            cause: front::cause(),
+        }
+    }
 }
 
 enum TxLink {
@@ -228,12 +246,12 @@ impl Db {
     /// Of one type, whatever a transaction answers: what is around it would otherwise be compiled for each of hundreds.
     fn run(&self, undo: Undo, work: Work) -> BoxFuture<'_, Result<()>> {
         // Here, for the writer is on a thread of its own.
-        let trace_id = front::id();
+        let origin = Origin::here();
         match &self.opened().link {
-            Link::Sqlite { writer, .. } => Box::pin(writer.write(trace_id, undo, work)),
+            Link::Sqlite { writer, .. } => Box::pin(writer.write(origin, undo, work)),
             Link::Postgres(pool) => Box::pin(async move {
                 let mut tx = Tx::new(TxLink::Postgres(pool.begin().await?));
-                tx.trace_id = trace_id;
+                tx.origin = origin;
                 work(&mut tx).await?;
                 self.commit(tx).await
             }),
@@ -317,7 +335,7 @@ impl Tx {
             link,
             touched: known::Touched::default(),
             events: Vec::new(),
-            trace_id: String::new(),
+            origin: Origin::default(),
         }
     }
 
@@ -327,7 +345,17 @@ impl Tx {
 
     /// The id of the request that changes something here; none where the server does so by itself.
     pub fn trace_id(&self) -> Option<&str> {
-        Some(&*self.trace_id).filter(|id| !id.is_empty())
+        Some(&*self.origin.trace_id).filter(|id| !id.is_empty())
+    }
+
+    /// What led to what is written here.
+    pub fn cause(&self) -> &Cause {
+        &self.origin.cause
+    }
+
+    /// What is written from here on came of this.
+    pub fn set_cause(&mut self, cause: Cause) {
+        self.origin.cause = cause;
     }
 
     /// Notes an event that is told when this transaction commits.

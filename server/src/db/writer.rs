@@ -7,7 +7,7 @@ use std::{panic::AssertUnwindSafe, path::Path, sync::Arc, thread, time::Duration
 use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Tx, TxLink, Undo, Work, known::Known, sqlite};
+use super::{Origin, Tx, TxLink, Undo, Work, known::Known, sqlite};
 use crate::error::{ApiError, Result};
 
 /// Closures that share one commit at most.
@@ -25,8 +25,7 @@ const CACHE: i64 = -4096;
 
 /// What runs in the shared transaction for one caller, who hears of it after the commit.
 struct Job {
-    /// The id of the caller's request.
-    trace_id: String,
+    origin: Origin,
     undo: Undo,
     work: Work,
     answer: oneshot::Sender<Result<()>>,
@@ -55,11 +54,11 @@ pub(super) fn start(file: &Path, known: Arc<Known>) -> anyhow::Result<Writer> {
 }
 
 impl Writer {
-    /// Runs work of the request with this id.
-    pub(super) async fn write(&self, trace_id: String, undo: Undo, work: Work) -> Result<()> {
+    /// Runs work of this origin.
+    pub(super) async fn write(&self, origin: Origin, undo: Undo, work: Work) -> Result<()> {
         let (answer, answered) = oneshot::channel();
         let job = Job {
-            trace_id,
+            origin,
             undo,
             work,
             answer,
@@ -138,7 +137,7 @@ fn commit(tx: &mut Tx, group: Vec<Job>, known: &Known) {
             continue;
         }
         // Of each job its own: they share the transaction.
-        tx.trace_id = job.trace_id;
+        tx.origin = job.origin;
         let result = match job.undo {
             Undo::Alone => run_alone(tx, job.work, &mut stands),
             Undo::Shared => run_shared(tx, job.work, &mut stands),

@@ -26,7 +26,7 @@ use crate::{
     app::App,
     blob,
     error::{ApiError, Result},
-    hosting, id,
+    front, hosting, id,
     v1::{
         alerts, annotations, apps, batches, billing, events, exports, interactions, namespaces,
         notifications, publishing, removal, retrievers, syncs, triggers, uploads, webhooks,
@@ -178,9 +178,15 @@ fn lease(app: &App) -> i64 {
     i64::try_from(app.config().jobs.lease_seconds).unwrap_or(60) * 1_000_000
 }
 
+/// Runs one claim as what it came of.
+async fn run(app: &App, claim: Claim) {
+    let cause = claim.cause.clone();
+    front::caused(cause, run_held(app, claim)).await;
+}
+
 /// Runs one claim with its lease renewed meanwhile. A claim that is lost, or a process that stops, drops the work where
 /// it stands: nothing of it is announced, and another worker does it again.
-async fn run(app: &App, claim: Claim) {
+async fn run_held(app: &App, claim: Claim) {
     if claim.attempt - claim.tries > MAX_CLAIMS {
         let reason = "the worker died each time this was tried";
         return give_up(app, &claim, reason, "resource").await;

@@ -4,6 +4,7 @@ use loupe_wire::{TaskStatusEnum, Value};
 
 use crate::{
     args,
+    cause::Cause,
     db::{Db, Json, Tx},
     error::Result,
     v1::{
@@ -18,9 +19,9 @@ use crate::{
 crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
     // the same row, so two workers never hold one row.
-    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE status IN ('QUEUED', 'PROCESSING') AND kind IS NOT NULL AND (kind IN ($4, $5, $7, $8, $9)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE status IN ('QUEUED', 'PROCESSING') AND kind IS NOT NULL AND (kind IN ($4, $5, $7, $8, $9)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries, cause";
     // The same for what is sent: first of organizations that have the least under way, and none of those that have their share.
-    const CLAIM_SEND = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT t.task_id FROM tasks t LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM tasks WHERE kind IN ($4, $5, $6) AND status = 'PROCESSING' AND lease_until >= $3 GROUP BY org_id) busy ON busy.org_id = t.org_id WHERE t.kind IN ($4, $5, $6) AND t.status IN ('QUEUED', 'PROCESSING') AND ((t.status = 'QUEUED' AND t.run_after <= $3) OR (t.status = 'PROCESSING' AND t.lease_until < $3)) AND COALESCE(busy.held, 0) < $7 ORDER BY COALESCE(busy.held, 0), t.created_at, t.task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    const CLAIM_SEND = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT t.task_id FROM tasks t LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM tasks WHERE kind IN ($4, $5, $6) AND status = 'PROCESSING' AND lease_until >= $3 GROUP BY org_id) busy ON busy.org_id = t.org_id WHERE t.kind IN ($4, $5, $6) AND t.status IN ('QUEUED', 'PROCESSING') AND ((t.status = 'QUEUED' AND t.run_after <= $3) OR (t.status = 'PROCESSING' AND t.lease_until < $3)) AND COALESCE(busy.held, 0) < $7 ORDER BY COALESCE(busy.held, 0), t.created_at, t.task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries, cause";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -59,6 +60,8 @@ pub struct Claim {
     pub attempt: i64,
     /// Ends in an error so far.
     pub tries: i64,
+    /// What led to it.
+    pub cause: Cause,
 }
 
 crate::row! {
@@ -72,6 +75,7 @@ crate::row! {
         lease_owner: String,
         attempt: i64,
         tries: i64,
+        cause: Option<String>,
     }
 }
 
@@ -138,6 +142,7 @@ pub(super) async fn claim(
         owner: row.lease_owner,
         attempt: row.attempt,
         tries: row.tries,
+        cause: Cause::read(row.cause.as_deref()),
     }))
 }
 

@@ -6,6 +6,7 @@ mod conditions;
 mod failing;
 mod held;
 mod over;
+mod processing;
 
 use std::time::{Duration, Instant};
 

@@ -242,6 +242,38 @@ both! {
         assert_eq!(get("page_size=0").await.status, 422);
     }
 
+    async fn a_reader_may_begin_at_the_end(server) {
+        let get = async |query: &str| server.call("GET", &format!("/v1/events?{query}"), Value::Null).await;
+        let namespaces = [server.namespace("one").await, server.namespace("other").await];
+        for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
+            let bucket = json!({"bucket_name": name, "bucket_schema": {"properties": {"n": {"type": "integer"}}}});
+            let bucket = server.call_in(&namespaces[0], "POST", "/v1/buckets", bucket).await.ok();
+            let path = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
+            server.call_in(&namespaces[0], "POST", &path, json!({"n": number})).await.ok();
+        }
+        let path = format!("/v1/namespaces/{}", namespaces[1]);
+        server.call("PATCH", &path, json!({"description": "nothing is in it"})).await.ok();
+        let whole = get("limit=1000").await.ok();
+        let end = get("tail=0").await.ok();
+        assert_eq!((&end["results"], &end["has_more"], &end["next_cursor"]), (&json!([]), &json!(false), &whole["next_cursor"]));
+        // The newest that are asked for, oldest first, and on from there.
+        let made = "event_type=object.created";
+        let all = get(made).await.ok();
+        assert_eq!(all["results"].as_array().unwrap().len(), 3, "{all:#}");
+        for (tail, count) in [(1, 1), (2, 2), (1000, 3)] {
+            let page = get(&format!("{made}&tail={tail}&namespace_id={}", namespaces[0])).await.ok();
+            assert_eq!(page["results"].as_array().unwrap()[..], all["results"].as_array().unwrap()[3 - count..], "{page:#}");
+            assert_eq!(page["next_cursor"], all["next_cursor"]);
+        }
+        let page = get(&format!("{made}&tail=2&limit=1")).await.ok();
+        assert_eq!((&page["results"][0], &page["has_more"]), (&all["results"][1], &json!(true)));
+        // Where there is nothing, too, a reader goes on behind what there is now.
+        let none = get(&format!("{made}&tail=5&namespace_id={}", namespaces[1])).await.ok();
+        assert_eq!((&none["results"], &none["next_cursor"]), (&json!([]), &whole["next_cursor"]));
+        get(&format!("tail=1&cursor={}", end["next_cursor"].as_str().unwrap())).await.invalid(&["query", "tail"], "value_error");
+        assert_eq!((get("tail=-1").await.status, get("tail=1001").await.status), (422, 422));
+    }
+
     async fn an_event_names_the_request_that_it_came_of(server) {
         let namespace = server.namespace("traced").await;
         let bucket = json!({"bucket_name": "b", "bucket_schema": {"properties": {"n": {"type": "integer"}}}});

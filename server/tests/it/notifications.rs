@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loupe_server::{db::Json, jobs::Claim, v1};
+use loupe_server::{cause::Cause, db::Json, jobs::Claim, v1};
 use serde_json::{Value, json};
 
 use crate::{
@@ -63,6 +63,7 @@ async fn give_up(server: &Server, reason: &str) {
             owner: "nobody".into(),
             attempt: 1,
             tries: 3,
+            cause: Cause::default(),
         };
         let app = &server.app;
         match kind.as_str() {

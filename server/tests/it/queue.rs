@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use loupe_server::{
     args,
+    cause::Cause,
     jobs::{self, Claim},
     v1::{
         removal::REMOVE_OBJECTS,
@@ -126,7 +127,7 @@ both! {
         // The dead one wakes up: what it says changes nothing.
         let late = Claim {
             task_id, org_id, namespace_id: Some(namespace.clone()), parent_id: None, kind: REMOVE_OBJECTS.into(),
-            work: Value::Null, owner: "dead".into(), attempt: 1, tries: 0,
+            work: Value::Null, owner: "dead".into(), attempt: 1, tries: 0, cause: Cause::default(),
         };
         let done = server.app.db().write(move |tx| Box::pin(async move {
             jobs::finish(tx, &late, TaskStatusEnum::Failed, now).await

@@ -48,7 +48,7 @@ both! {
         let again = json!({"batch_id": id, "retry_failed_only": true});
         // Where nothing failed there is nothing to do again.
         let task = fired(&server, &namespace, again.clone()).await;
-        assert_eq!(task["status"], "FAILED", "{task:#}");
+        assert_eq!((&task["status"], &task["additional_data"]["skipped"]), (&json!("SKIPPED"), &json!("no failed object can be retried")), "{task:#}");
         let fail = "UPDATE batch_objects SET status = 'FAILED', error = 'broken', error_type = 'permanent' WHERE batch_id = $1 AND position = 0";
         let broken = id.to_owned();
         let failed = server.app.db().write(move |tx| Box::pin(async move { tx.run(fail, loupe_server::args![broken]).await }));
@@ -89,6 +89,21 @@ both! {
             assert_eq!((&done["status"], &done["object_ids"]), (&json!("COMPLETED"), &json!(meant)), "{done:#}");
             assert_eq!((&done["task_id"], count(&server, &namespace, &collection).await), (&task["outputs"][0]["task_id"], json!(2)), "{done:#}");
         }
+        // What a filter finds none of is no failure, nor is a draft left behind.
+        let count_of = async || {
+            let path = format!("/v1/buckets/{bucket}/batches/list");
+            server.call_in(&namespace, "POST", &path, json!({})).await.ok()["results"].as_array().unwrap().len()
+        };
+        let green = json!({"AND": [{"field": "title", "operator": "eq", "value": "green"}]});
+        let (before, task) = (count_of().await, fired(&server, &namespace, json!({"batch_id": id, "filters": green})).await);
+        assert_eq!((&task["status"], count_of().await), (&json!("SKIPPED"), before), "{task:#}");
+        // An object that is gone keeps the others from nothing.
+        let gone = format!("/v1/buckets/{bucket}/objects/{}", ids[1]);
+        server.call_in(&namespace, "DELETE", &gone, Value::Null).await.ok();
+        let task = fired(&server, &namespace, json!({"batch_id": id})).await;
+        assert_eq!(task["status"], "COMPLETED", "{task:#}");
+        let path = format!("/v1/buckets/{bucket}/batches/{}", task["outputs"][0]["batch_id"].as_str().unwrap());
+        assert_eq!(ended(&server, &namespace, &path).await["object_ids"], json!([ids[0]]));
         // The batch that ended stays what it was.
         let path = format!("/v1/buckets/{bucket}/batches/{id}");
         let same = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();

@@ -3,6 +3,7 @@
 
 use loupe_server::{
     args,
+    cause::Cause,
     jobs::{self, Claim},
 };
 use loupe_wire::TaskStatusEnum;
@@ -106,6 +107,7 @@ async fn claim(server: &Server, task_id: &str) -> Claim {
         owner: "elsewhere".into(),
         attempt: 1,
         tries: 0,
+        cause: Cause::default(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod adding;
 mod conditional;
+mod looping;
 
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,8 @@ use axum::http::StatusCode;
 use futures::{StreamExt, stream::FuturesUnordered};
 use loupe_wire::{
     AlertChannelDelivery, AlertExecutionResult, AlertNotificationConfig, ChannelTestResponse,
-    CreateBatchRequest, DedupStrategy, NotificationChannelConfig, Object, Value, reading,
+    CreateBatchRequest, DedupStrategy, NamespaceOperation, NotificationChannelConfig, Object,
+    Value, reading,
 };
 use serde_json::json;
 
@@ -18,6 +19,7 @@ use crate::{
     app::App,
     auth::{Caller, Scope, Write},
     error::{ApiError, Result},
+    front,
     jobs::{Claim, text},
     v1::{
         batches,
@@ -33,6 +35,12 @@ pub const DELIVER: &str = "alert_delivery";
 
 /// The member of its work that has what was taken.
 const TAKEN: &str = "taken";
+
+/// Whether documents are processed when the alert fires.
+pub(super) fn processes(alert: &Alert) -> bool {
+    let mut channels = alert.alert.notification_config.channels.iter();
+    channels.any(|channel| Kind::read(&channel.channel_type) == Some(Kind::Batch))
+}
 
 /// Sends what was not delivered yet.
 ///
@@ -379,11 +387,19 @@ async fn process(
         .collect();
     object_ids.sort_unstable();
     object_ids.dedup();
-    if object_ids.is_empty() {
-        return Ok(Outcome::Over(0, "what was found has no objects".into()));
-    }
     let scope: Scope<Write> =
         Scope::internal(Caller::system(&alert.org_id), namespace_id.to_owned());
+    let bucket = match batches::bucket_id(app, &scope, bucket, NamespaceOperation::ExecuteJob).await
+    {
+        Ok(bucket) => bucket,
+        Err(error) if error.is_callers() => return Ok(Outcome::Over(0, error.message())),
+        Err(error) => return Err(error),
+    };
+    let object_ids = batches::store::known(app.db(), namespace_id, &bucket, &object_ids).await?;
+    if object_ids.is_empty() {
+        let why = "what was found was made from no object of the bucket";
+        return Ok(Outcome::Over(0, why.into()));
+    }
     let create = CreateBatchRequest {
         object_ids: Some(object_ids),
         collection_ids: Some(vec![collection.to_owned()]),
@@ -391,7 +407,8 @@ async fn process(
         auto_submit: Some(true),
         ..Default::default()
     };
-    match batches::create(app, &scope, bucket, create).await {
+    let cause = front::cause().then(alert.id());
+    match front::caused(cause, batches::create(app, &scope, &bucket, create)).await {
         Ok(_) => Ok(Outcome::Delivered(StatusCode::OK)),
         Err(error) if error.is_callers() => Ok(Outcome::Over(0, error.message())),
         Err(error) => Err(error),

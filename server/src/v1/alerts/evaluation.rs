@@ -215,7 +215,7 @@ fn matched(document: &Object) -> AlertMatchResult {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     AlertMatchResult {
         document_id: text("document_id").unwrap_or_default().to_owned(),
-        asset_id: text("root_object_id").map(ToOwned::to_owned),
+        asset_id: object_of(document).map(ToOwned::to_owned),
         score: document
             .get("score")
             .and_then(Value::as_f64)
@@ -228,6 +228,12 @@ fn matched(document: &Object) -> AlertMatchResult {
                 .collect()
         }),
     }
+}
+
+/// The object that a document was made from.
+fn object_of(document: &Object) -> Option<&str> {
+    let lineage = document.get("_internal")?.get("lineage")?;
+    lineage.get("root_object_id")?.as_str()
 }
 
 /// What each part of a search of several gave the document, as the search tells it: parts that did not find it are not there.
@@ -434,6 +440,24 @@ mod tests {
             json!({"scores": [3]}),
         ] {
             assert_eq!(of(document), None);
+        }
+    }
+
+    #[test]
+    fn a_match_tells_the_object_that_its_document_was_made_from() {
+        for (document, object) in [
+            (
+                json!({"_internal": {"lineage": {"root_object_id": "obj_1"}}}),
+                Some("obj_1"),
+            ),
+            (
+                json!({"_internal": {"lineage": {"root_object_id": null}}}),
+                None,
+            ),
+            (json!({"title": "by hand"}), None),
+        ] {
+            let found = matched(document.as_object().unwrap());
+            assert_eq!(found.asset_id.as_deref(), object, "{document}");
         }
     }
 

@@ -14,13 +14,14 @@ use loupe_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Alert, READER,
+    Alert, READER, delivery,
     evaluation::{self, Cause},
     selecting::watching,
     store, timed,
 };
 use crate::{
     app::App,
+    cause::Cause as Origin,
     error::{ApiError, Result},
     jobs::{Claim, is_last_try},
     v1::{
@@ -59,6 +60,9 @@ struct Written {
     documents: Vec<String>,
     /// Nothing more of the same batch is to come.
     ended: bool,
+    /// What led to it: that of the task.
+    #[serde(skip)]
+    origin: Origin,
     /// The moment of the clock at which alerts look; without one they look at once.
     #[serde(default)]
     moment: Option<i64>,
@@ -119,7 +123,7 @@ pub async fn dispatch(app: &App) -> Result<()> {
 
 /// What the events say was written since, and the last of them.
 async fn gather(app: &App, org_id: &str, mut seen: i64) -> Result<(Vec<(String, Written)>, i64)> {
-    let mut written: BTreeMap<(String, String), Written> = BTreeMap::new();
+    let mut written = BTreeMap::new();
     let mut documents = 0;
     while documents < AT_ONCE {
         let events = events::list(app.db(), org_id, seen, "", "", EVENTS).await?;
@@ -131,14 +135,17 @@ async fn gather(app: &App, org_id: &str, mut seen: i64) -> Result<(Vec<(String, 
     }
     let each = written.into_iter();
     Ok((
-        each.map(|((namespace, _), written)| (namespace, written))
+        each.map(|((namespace, ..), written)| (namespace, written))
             .collect(),
         seen,
     ))
 }
 
+/// A namespace, a collection of it, and what led to what was written there.
+type Place = (String, String, Origin);
+
 /// Adds what an event tells; how many documents that are.
-fn note(written: &mut BTreeMap<(String, String), Written>, event: EventRow) -> usize {
+fn note(written: &mut BTreeMap<Place, Written>, event: EventRow) -> usize {
     let ended = match event.event_type.as_str() {
         // What is not of a batch is written at once.
         "collection.documents.written" => event.payload.get("batch_id").is_none_or(Value::is_null),
@@ -150,9 +157,15 @@ fn note(written: &mut BTreeMap<(String, String), Written>, event: EventRow) -> u
     else {
         return 0;
     };
-    let place = (namespace_id.clone(), collection_id.to_owned());
+    let origin = event.cause();
+    let place = (
+        namespace_id.clone(),
+        collection_id.to_owned(),
+        origin.clone(),
+    );
     let entry = written.entry(place).or_insert_with(|| Written {
         collection_id: collection_id.to_owned(),
+        origin,
         ..Written::default()
     });
     let many = event.payload.get("document_ids").and_then(Value::as_array);
@@ -189,6 +202,7 @@ async fn advance(
                     };
                     let mut task = NewTask::work(&org_id, &namespace_id, task_type, kind, work);
                     task.parent_id = Some(written.collection_id);
+                    tx.set_cause(written.origin);
                     let task = tasks::insert(tx, task, now).await?;
                     if let Some(moment) = written.moment {
                         let after = moment.saturating_mul(period);
@@ -217,6 +231,12 @@ impl Watcher {
     /// Whether it asks something else for each document.
     pub(super) fn is_per_document(&self) -> bool {
         needs_document(&self.mappings)
+    }
+
+    /// Whether it may look at what a task tells of. One that has documents processed does not at those which come of it: what
+    /// it finds would be processed without end.
+    fn may_look(&self, claim: &Claim) -> bool {
+        !delivery::processes(&self.alert) || claim.cause.lets(self.alert.id())
     }
 
     /// Whether it looks at what was written, but not before the clock's next moment.
@@ -308,7 +328,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
     let collection_id = &written.collection_id;
     let mut watchers = watchers(app, &claim.org_id, namespace_id, collection_id).await?;
-    watchers.retain(|watcher| watcher.mode == written.mode());
+    watchers.retain(|watcher| watcher.mode == written.mode() && watcher.may_look(claim));
     let mut looks = Vec::new();
     let (each, once): (Vec<_>, Vec<_>) = watchers.into_iter().partition(Watcher::is_per_document);
     // What needs no document looks by the clock itself.

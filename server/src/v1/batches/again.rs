@@ -12,6 +12,22 @@ use crate::{
     error::{ApiError, Result, Violation},
 };
 
+/// The code of a refusal where nothing is there to be processed.
+pub const NOTHING_TO_PROCESS: &str = "nothing_to_process";
+
+/// The code of a refusal to do again what is under way.
+const BUSY: &str = "batch_not_ended";
+
+/// Whether there was nothing to process.
+pub fn is_nothing(error: &ApiError) -> bool {
+    error.has_code(NOTHING_TO_PROCESS)
+}
+
+/// Whether a batch that was to be done again is under way.
+pub fn is_busy(error: &ApiError) -> bool {
+    error.has_code(BUSY)
+}
+
 /// The message of a refusal to queue a batch whose tier lacks nothing.
 pub(super) const NOTHING: &str = "tier_lacks_nothing";
 
@@ -65,11 +81,15 @@ impl Again {
             Self::Everything => return store::back_to(tx, id, 0, now).await,
             _ => {}
         }
+        if store::is_running(batch.status) {
+            let message = "the batch is queued or running already";
+            return Err(ApiError::conflict(BUSY, message));
+        }
         if !ended {
             let message = "only a batch that has ended can be done again";
             return Err(ApiError::conflict("", message));
         }
-        let none = |message: &str| ApiError::bad_request("", message);
+        let none = |message: &str| ApiError::bad_request(NOTHING_TO_PROCESS, message);
         match self {
             Self::Unfinished | Self::Resubmitted | Self::Everything => Ok(0),
             Self::Asked {

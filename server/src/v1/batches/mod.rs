@@ -30,7 +30,7 @@ use loupe_wire::{
     ResourceType, TaskStatusEnum, reading,
 };
 
-pub use again::Again;
+pub use again::{Again, NOTHING_TO_PROCESS, is_busy, is_nothing};
 pub use dropping::{LeftOut, tell};
 pub use flow::{CHUNK, CRAWL, ChunkEnd, SourceDocuments, admit, end_chunk};
 pub use members::Members;
@@ -98,6 +98,21 @@ pub async fn get(
     let ids = members::find(app, batch_id, count.unwrap_or(0)).await?;
     batch.object_ids.clone_from(&ids);
     Ok(batch)
+}
+
+/// Which of a batch's objects are there, still.
+pub async fn there<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    batch: &BatchModel,
+) -> Result<Vec<String>> {
+    store::known(
+        app.db(),
+        &scope.namespace_id,
+        &batch.bucket_id,
+        &batch.object_ids,
+    )
+    .await
 }
 
 /// Fills in what changes while batches run.

@@ -6,7 +6,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{Again, bucket_id, callbacks, get, store, tiers, waiting};
+use super::{Again, again::NOTHING_TO_PROCESS, bucket_id, callbacks, get, store, tiers, waiting};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -38,6 +38,12 @@ pub async fn create(
     let are_named = request.object_ids.is_some();
     let object_ids = chosen(app, scope, &bucket_id, &mut request).await?;
     quota::check_batch(app, &scope.caller, object_ids.len()).await?;
+    // Two names for one thing.
+    let is_submitted = [request.auto_submit, request.trigger_processing].contains(&Some(true));
+    if is_submitted && object_ids.is_empty() {
+        // It would be refused, and its draft would stay.
+        return Err(no_objects());
+    }
     let mut collection_ids = request.collection_ids;
     for identifier in collection_ids.iter_mut().flatten() {
         let found = COLLECTIONS
@@ -60,9 +66,7 @@ pub async fn create(
         ..Default::default()
     };
     let batch_id = insert_draft(app, scope, batch, object_ids, are_named, now).await?;
-    // Two names for one thing.
-    let asked = [request.auto_submit, request.trigger_processing];
-    if asked.contains(&Some(true)) {
+    if is_submitted {
         let ask = SubmitBatchRequest::default();
         submit(app, scope, &bucket_id, &batch_id, ask, Again::Unfinished).await?;
     }
@@ -95,6 +99,10 @@ async fn chosen(
         true => Err(too_large(most, member)),
         false => Ok(object_ids),
     }
+}
+
+fn no_objects() -> ApiError {
+    ApiError::bad_request(NOTHING_TO_PROCESS, "the batch has no objects")
 }
 
 /// A batch that would have more objects than this installation lets it.
@@ -326,7 +334,7 @@ async fn submission(
     };
     let object_ids = store::object_ids(app.db(), batch_id).await?;
     if object_ids.is_empty() {
-        return Err(ApiError::bad_request("", "the batch has no objects"));
+        return Err(no_objects());
     }
     Ok(Submission {
         tiers,

@@ -21,7 +21,8 @@ use crate::{
     clock,
     db::Tx,
     error::Result,
-    jobs,
+    front, jobs,
+    v1::tasks,
 };
 
 /// Microseconds without any progress after which a batch stands still.
@@ -55,8 +56,8 @@ enum Finding {
     Restarted,
     /// It cannot go on.
     Over(Owner, Over),
-    /// Failures are worth another try.
-    Retry(Owner),
+    /// Failures are worth another try; the task of the last one.
+    Retry(Owner, String),
 }
 
 /// Why a submission of a batch cannot go on.
@@ -99,9 +100,13 @@ async fn look(app: &App, batch_id: &str) -> Result<()> {
         }
         Finding::Over(owner, over) => {
             tracing::warn!(batch_id, reason = over.reason, "a batch is ended");
-            end(app, batch_id, owner, over).await
+            let cause = tasks::store::cause(app.db(), &owner.org_id, &over.task_id).await?;
+            front::caused(cause, end(app, batch_id, owner, over)).await
         }
-        Finding::Retry(owner) => retry(app, owner, batch_id).await,
+        Finding::Retry(owner, task_id) => {
+            let cause = tasks::store::cause(app.db(), &owner.org_id, &task_id).await?;
+            front::caused(cause, retry(app, owner, batch_id)).await
+        }
     }
 }
 
@@ -205,7 +210,7 @@ async fn begin_retry(
     batch.retry_reason = Some("objects failed for reasons that may have passed".into());
     store::update(tx, &batch, now).await?;
     set_due(tx, &batch, Some(now + STILL)).await?;
-    Ok(Finding::Retry(owner))
+    Ok(Finding::Retry(owner, batch.task_id.unwrap_or_default()))
 }
 
 async fn retry(app: &App, owner: Owner, batch_id: &str) -> Result<()> {

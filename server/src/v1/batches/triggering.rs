@@ -12,7 +12,7 @@ use loupe_wire::{
     TaskStatusEnum, TriggerCollectionRequest, TriggerCollectionResponse, Value,
 };
 
-use super::{Again, create, get, queue, store, tiers};
+use super::{Again, again::NOTHING_TO_PROCESS, create, get, is_nothing, queue, store, tiers};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -139,7 +139,7 @@ async fn of_objects(
     let buckets = buckets(collection, &request);
     let mut batches = Vec::with_capacity(buckets.len());
     for bucket in &buckets {
-        // A batch of nothing cannot be submitted, and its draft would stay.
+        // Nothing that is named can be there.
         let some = store::bucket_objects(app.db(), &scope.namespace_id, bucket, 1).await?;
         if some.is_empty() {
             continue;
@@ -152,11 +152,16 @@ async fn of_objects(
             auto_submit: Some(true),
             ..Default::default()
         };
-        batches.push(self::create(app, scope, bucket, create).await?);
+        match self::create(app, scope, bucket, create).await {
+            Ok(batch) => batches.push(batch),
+            // Other buckets may hold what is asked for.
+            Err(error) if is_nothing(&error) => {}
+            Err(error) => return Err(error),
+        }
     }
     if batches.is_empty() {
-        let message = "the buckets of the collection hold no objects";
-        return Err(ApiError::bad_request("nothing_to_process", message));
+        let message = "the buckets of the collection hold no objects that are asked for";
+        return Err(ApiError::bad_request(NOTHING_TO_PROCESS, message));
     }
     Ok((buckets, batches))
 }
@@ -257,7 +262,7 @@ async fn roots(
     }
     if roots.is_empty() {
         let message = "the source collections hold no documents that are asked for";
-        return Err(ApiError::bad_request("nothing_to_process", message));
+        return Err(ApiError::bad_request(NOTHING_TO_PROCESS, message));
     }
     Ok((roots, documents))
 }

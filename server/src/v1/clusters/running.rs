@@ -28,6 +28,7 @@ use crate::{
     limits::quota,
     v1::{
         audit::{self, Change},
+        batches::NOTHING_TO_PROCESS,
         namespaces::push_event,
         removal,
         tasks::{self, NewTask},
@@ -297,7 +298,7 @@ pub async fn perform(
     if gathered.points.is_empty() {
         let message =
             "there is nothing to gather: no document matches and has what the cluster compares";
-        return Err(ApiError::bad_request("", message));
+        return Err(ApiError::bad_request(NOTHING_TO_PROCESS, message));
     }
     note(app, claim, "clustering", gathered.points.len()).await?;
     let job = Job {

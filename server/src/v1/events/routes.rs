@@ -12,7 +12,7 @@ use crate::{
     app::App,
     auth::{Caller, OptionalScope, Read},
     clock,
-    error::{ApiError, Result},
+    error::{ApiError, Result, Violation},
     json::Json,
     list,
     openapi::routes,
@@ -32,6 +32,9 @@ struct EventsQuery {
     next_cursor: Option<String>,
     /// The same as `cursor`, which wins.
     after: Option<String>,
+    /// Begins with so many of the newest events that are asked for, 0 to 1000: with 0 the answer has none, and the cursor
+    /// behind the newest of all. Not with a cursor.
+    tail: Option<i64>,
     namespace_id: Option<String>,
     #[serde(default, deserialize_with = "named")]
     event_type: Option<WebhookEventType>,
@@ -72,8 +75,21 @@ async fn list_events(
         .or(query.namespace_id)
         .unwrap_or_default();
     let cursor = list::cursor([query.cursor, query.next_cursor, query.after]);
-    let after = cursor.as_deref().map_or(Ok(0), decode)?;
     let kind = query.event_type.map(name_of).unwrap_or_default();
+    let after = cursor.as_deref().map_or(Ok(0), decode)?;
+    let (after, cursor) = match tail(query.tail, cursor.as_deref())? {
+        None => (after, cursor),
+        // Where nothing is found, the next look goes on behind what there is now.
+        Some(tail) => {
+            let end = store::newest(app.db(), &scope.caller.org_id).await?;
+            let asked = (namespace.as_str(), kind.as_str());
+            let after = match tail {
+                0 => end,
+                _ => store::before_last(app.db(), &scope.caller.org_id, asked, tail).await?,
+            };
+            (after, Some(encode(end)))
+        }
+    };
     let (rows, place, has_more) =
         page(&app, &scope.caller, after, &namespace, &kind, limit).await?;
     // A page at the end of the feed without an event answers the cursor that was sent.
@@ -88,6 +104,18 @@ async fn list_events(
         has_more,
         ..Default::default()
     }))
+}
+
+/// With how many of the newest events a reader begins who does not go on from a cursor.
+fn tail(sent: Option<i64>, cursor: Option<&str>) -> Result<Option<i64>> {
+    match (sent, cursor) {
+        (None, _) => Ok(None),
+        (Some(tail), Some(_)) => {
+            let msg = "send a cursor or tail, not both";
+            Err(Violation::query("tail", "value_error", msg, tail.into()).into())
+        }
+        (Some(tail), None) => list::within("tail", Some(tail), 0, (0, 1000)).map(Some),
+    }
 }
 
 fn limit(query: &EventsQuery) -> Result<i64> {

@@ -17,6 +17,9 @@ use crate::{
     jobs::{self, Claim},
 };
 
+/// The member of a task that has the triggers and alerts which led to it.
+const CAUSED_BY: &str = "caused_by";
+
 /// A task to be inserted.
 pub struct NewTask {
     pub org_id: String,
@@ -75,7 +78,12 @@ pub const fn is_terminal(status: TaskStatusEnum) -> bool {
 }
 
 /// Inserts a task in the transaction of the change it belongs to.
-pub async fn insert(tx: &mut Tx, task: NewTask, now: i64) -> Result<TaskResponse> {
+pub async fn insert(tx: &mut Tx, mut task: NewTask, now: i64) -> Result<TaskResponse> {
+    let led = tx.cause().ids();
+    if !led.is_empty() {
+        task.additional_data
+            .insert(CAUSED_BY.into(), led.iter().cloned().collect());
+    }
     let response = TaskResponse {
         task_id: id::task(),
         task_type: task.task_type,

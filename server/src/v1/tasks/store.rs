@@ -2,14 +2,18 @@ use loupe_wire::{TaskResponse, TaskStatusEnum, Value, reading};
 
 use super::{is_terminal, name_of};
 use crate::{
-    args, clock,
+    args,
+    cause::Cause,
+    clock,
     db::{Arg, Db, Json, Tx},
     error::Result,
     list::{Mark, Walk},
 };
 
 crate::sql! {
-    const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)";
+    // What is part of a task came of what that came of, whoever goes on with it.
+    const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data, cause) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, COALESCE((SELECT cause FROM tasks WHERE task_id = $6), $12))";
+    const CAUSE = "SELECT cause FROM tasks WHERE org_id = $1 AND task_id = $2";
     const FIND = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
     const FIND_ARCHIVED = "SELECT status, data, created_at, updated_at, ended_at FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
     const LIST = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
@@ -70,10 +74,21 @@ pub async fn insert(tx: &mut Tx, task: &TaskResponse, place: &Place<'_>, now: i6
         Arg::json(place.work),
         now,
         ended,
-        Arg::json(task)
+        Arg::json(task),
+        tx.cause().text()
     ];
     tx.run(INSERT, args).await?;
     Ok(())
+}
+
+/// What led to a task.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn cause(db: &Db, org_id: &str, task_id: &str) -> Result<Cause> {
+    let found: Option<(Option<String>,)> = db.one(CAUSE, args![org_id, task_id]).await?;
+    let kept = found.and_then(|(cause,)| cause);
+    Ok(Cause::read(kept.as_deref()))
 }
 
 pub async fn find(

@@ -223,10 +223,14 @@ async fn rerun(
         let (task, objects) = batches::retry(app, scope, bucket, &config.batch_id, failed).await?;
         return Ok(vec![json!({ "task_id": task.task_id, "objects": objects })]);
     }
-    // A batch that ended stays what it was: its objects are processed by a new one.
+    // A batch that ended stays what it was: its objects are processed by a new one, as far as they are there.
     let filters = config.filters;
+    let object_ids = match filters.is_empty() {
+        true => Some(batches::there(app, scope, &batch).await?),
+        false => None,
+    };
     let create = CreateBatchRequest {
-        object_ids: filters.is_empty().then_some(batch.object_ids),
+        object_ids,
         filters: (!filters.is_empty()).then(|| Filter(filters.into())),
         collection_ids: batch.collection_ids,
         auto_submit: Some(true),

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     app::App,
+    cause::Cause,
     clock,
     db::Tx,
     error::Result,
@@ -58,7 +59,7 @@ async fn count(app: &App, org_id: &str, from: i64, to: i64, events: Vec<EventRow
                 // All are held before the first fires: firing holds the organization's feed, which others want while they
                 // hold a trigger.
                 let mut held = Vec::new();
-                for trigger in waiting.iter().filter(|one| brought(one, &events) > 0) {
+                for trigger in waiting.iter().filter(|one| brought(one, &events).0 > 0) {
                     let id = trigger.trigger_id.as_deref().unwrap_or_default();
                     held.push(store::hold(tx, &trigger.namespace_id, id).await?);
                 }
@@ -76,8 +77,8 @@ async fn count(app: &App, org_id: &str, from: i64, to: i64, events: Vec<EventRow
     Ok(counted.is_some())
 }
 
-/// What the events count for a trigger.
-fn brought(trigger: &Trigger, events: &[EventRow]) -> i64 {
+/// What the events count for a trigger, and what led to them. Those that it led to itself count nothing.
+fn brought(trigger: &Trigger, events: &[EventRow]) -> (i64, Cause) {
     let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config);
     // One that cannot be followed any more waits for nothing: it must not stop the others.
     let Ok(Schedule::Event {
@@ -87,16 +88,23 @@ fn brought(trigger: &Trigger, events: &[EventRow]) -> i64 {
         ..
     }) = schedule
     else {
-        return 0;
+        return (0, Cause::default());
     };
+    let id = trigger.trigger_id.as_deref().unwrap_or_default();
     let of_interest = events.iter().filter(|event| {
         event_types.contains(&event.event_type)
             && event.namespace_id.as_deref() == Some(&trigger.namespace_id)
             && collection_id
                 .as_deref()
                 .is_none_or(|wanted| member(&event.payload, "collection_id") == Some(wanted))
+            && event.cause().lets(id)
     });
-    of_interest.map(|event| weight(event, by_documents)).sum()
+    let (mut sum, mut cause) = (0, Cause::default());
+    for event in of_interest {
+        sum += weight(event, by_documents);
+        cause.join(&event.cause());
+    }
+    (sum, cause)
 }
 
 /// Adds what the events bring to a trigger that is held; whether it fired.
@@ -110,10 +118,14 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
     else {
         return Ok(false);
     };
-    let brought = brought(&trigger, events);
+    let (brought, mut cause) = brought(&trigger, events);
     if brought == 0 || trigger.status != TriggerStatus::Active {
         return Ok(false);
     }
+    if trigger.event_counter > 0 {
+        cause.join(&store::cause(tx, &trigger).await?);
+    }
+    store::keep_cause(tx, &trigger, &cause).await?;
     trigger.event_counter += brought;
     if trigger.event_counter < threshold {
         store::update(tx, &trigger, now).await?;
@@ -138,7 +150,7 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
     if cooldown > 0 {
         trigger.last_cooldown_at = Some(clock::time(now));
     }
-    fire(tx, &mut trigger, now).await?;
+    fire(tx, &mut trigger, cause, now).await?;
     Ok(true)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use loupe_wire::{
     NotificationPriority, NotificationType, TaskResponse, TaskType, Trigger, TriggerActionType,
-    TriggerStatus, Value,
+    TriggerStatus, TriggerType, Value,
 };
 use serde_json::json;
 
@@ -20,12 +20,13 @@ use super::{
 };
 use crate::{
     app::App,
+    cause::Cause,
     clock,
     db::Tx,
     error::{ApiError, Result},
     jobs::{Claim, text},
     v1::{
-        alerts, clusters,
+        alerts, batches, clusters,
         notifications::{self, Notice},
         tasks::{self, NewTask},
     },
@@ -84,7 +85,11 @@ async fn fire_due(app: &App, due: Due, now: i64) -> Result<()> {
         .write(move |tx| {
             Box::pin(async move {
                 if store::advance(tx, &trigger, due, now).await? && fires {
-                    fire(tx, &mut trigger, now).await?;
+                    let cause = match trigger.trigger_type {
+                        TriggerType::Event => store::cause(tx, &trigger).await?,
+                        _ => Cause::default(),
+                    };
+                    fire(tx, &mut trigger, cause, now).await?;
                 }
                 Ok(())
             })
@@ -173,11 +178,16 @@ pub(super) fn is_rested(trigger: &Trigger, cooldown: i64, now: i64) -> bool {
         .is_none_or(|at| at.timestamp_micros() + cooldown * 1_000_000 <= now)
 }
 
-/// Leaves the task of the action.
+/// Leaves the task of the action. What comes of it bears the trigger and what led to its firing.
 ///
 /// # Errors
 /// The database does not answer.
-pub(super) async fn fire(tx: &mut Tx, trigger: &mut Trigger, now: i64) -> Result<TaskResponse> {
+pub(super) async fn fire(
+    tx: &mut Tx,
+    trigger: &mut Trigger,
+    cause: Cause,
+    now: i64,
+) -> Result<TaskResponse> {
     let id = trigger.trigger_id.clone().unwrap_or_default();
     let task_type = match trigger.action_type {
         TriggerActionType::RetrieverExecution => TaskType::ApiRetrieversExecute,
@@ -198,7 +208,10 @@ pub(super) async fn fire(tx: &mut Tx, trigger: &mut Trigger, now: i64) -> Result
     );
     task.inputs = vec![id.clone().into()];
     task.description = format!("trigger {}", trigger.name.as_deref().unwrap_or(&id));
-    task.additional_data.insert("trigger_id".into(), id.into());
+    task.additional_data
+        .insert("trigger_id".into(), id.as_str().into());
+    let outer = tx.cause().clone();
+    tx.set_cause(cause.then(&id));
     let task = tasks::insert(tx, task, now).await?;
     trigger.last_triggered_at = Some(clock::time(now));
     trigger.last_execution_task_id = Some(task.task_id.clone());
@@ -208,6 +221,7 @@ pub(super) async fn fire(tx: &mut Tx, trigger: &mut Trigger, now: i64) -> Result
     store::update(tx, trigger, now).await?;
     store::insert_firing(tx, trigger, &task.task_id, now).await?;
     tell(tx, trigger, "trigger.fired", now).await?;
+    tx.set_cause(outer);
     Ok(task)
 }
 
@@ -216,9 +230,9 @@ enum End {
     /// With what came of it.
     Completed(Vec<Value>),
     /// What it is for was being done already.
-    Skipped,
-    /// What it is for is turned off.
-    Off,
+    Busy,
+    /// There was nothing to do.
+    Idle,
     Failed(String),
 }
 
@@ -226,7 +240,7 @@ impl End {
     const fn status(&self) -> &'static str {
         match self {
             Self::Completed(_) => "COMPLETED",
-            Self::Skipped | Self::Off => "SKIPPED",
+            Self::Busy | Self::Idle => "SKIPPED",
             Self::Failed(_) => "FAILED",
         }
     }
@@ -236,7 +250,7 @@ impl End {
         match self {
             Self::Completed(outputs) => Some(outputs.as_slice()),
             Self::Failed(_) => Some(&[]),
-            Self::Skipped | Self::Off => None,
+            Self::Busy | Self::Idle => None,
         }
     }
 }
@@ -253,16 +267,24 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
             settle(app, claim, End::Completed(outputs.clone())).await?;
             tasks::succeed(app, claim, outputs).await
         }
-        Err(error) if clusters::is_busy(&error) || scheduled::passes(&trigger, &error) => {
-            settle(app, claim, End::Skipped).await?;
-            tasks::skip(app, claim, &error.message()).await
-        }
-        Err(error) if alerts::is_off(&error) => {
-            settle(app, claim, End::Off).await?;
-            tasks::skip(app, claim, &error.message()).await
-        }
-        Err(error) => Err(error),
+        Err(error) => match passed_over(&trigger, &error) {
+            Some(end) => {
+                settle(app, claim, end).await?;
+                tasks::skip(app, claim, &error.message()).await
+            }
+            None => Err(error),
+        },
     }
+}
+
+/// How a firing ended that did nothing and is no failure: what it is for is under way, or there was nothing to do.
+fn passed_over(trigger: &Trigger, error: &ApiError) -> Option<End> {
+    if clusters::is_busy(error) || batches::is_busy(error) {
+        return Some(End::Busy);
+    }
+    let idle =
+        alerts::is_off(error) || batches::is_nothing(error) || scheduled::passes(trigger, error);
+    idle.then_some(End::Idle)
 }
 
 /// Writes down that the action failed for good.
@@ -276,7 +298,7 @@ pub async fn fail(app: &App, claim: &Claim, reason: &str) -> Result<()> {
 async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
     let namespace_id = claim.namespace_id.clone().unwrap_or_default();
     let (id, task_id) = (text(claim, "trigger_id").to_owned(), claim.task_id.clone());
-    let now = app.clock().micros();
+    let (mut cause, now) = (claim.cause.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -294,6 +316,10 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                 let was_failing = trigger.consecutive_failures > 0;
                 note(&mut trigger, &end, now);
                 store::update(tx, &trigger, now).await?;
+                if matches!(end, End::Busy) {
+                    cause.join(&store::cause(tx, &trigger).await?);
+                    store::keep_cause(tx, &trigger, &cause).await?;
+                }
                 if let Some(outputs) = end.outputs() {
                     canary::tell(tx, &trigger, was_failing, outputs, now).await?;
                 }
@@ -302,7 +328,7 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                         tell(tx, &trigger, "trigger.execution.completed", now).await
                     }
                     End::Failed(_) => tell_failure(tx, &trigger, now).await,
-                    End::Skipped | End::Off => Ok(()),
+                    End::Busy | End::Idle => Ok(()),
                 }
             })
         })
@@ -323,8 +349,8 @@ fn note(trigger: &mut Trigger, end: &End, now: i64) {
     trigger.last_execution_error = None;
     match end {
         End::Completed(_) => trigger.consecutive_failures = 0,
-        End::Skipped => wait_for_more(trigger, now),
-        End::Off => {}
+        End::Busy => wait_for_more(trigger, now),
+        End::Idle => {}
         End::Failed(why) => {
             trigger.last_execution_error = Some(why.clone());
             trigger.consecutive_failures += 1;

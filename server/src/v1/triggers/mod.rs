@@ -32,6 +32,7 @@ use super::{collections::COLLECTIONS, events::Reader, namespaces::push_event, ta
 use crate::{
     app::App,
     auth::{Delete, Level, Read, Scope, Write},
+    cause::Cause,
     clock,
     db::Tx,
     error::{ApiError, Result, Violation},
@@ -403,7 +404,7 @@ pub async fn execute(app: &App, scope: &Scope<Write>, id: &str) -> Result<TaskRe
                 if trigger.status == TriggerStatus::Disabled {
                     return Err(ApiError::conflict("", "the trigger was removed"));
                 }
-                firing::fire(tx, &mut trigger, now).await
+                firing::fire(tx, &mut trigger, Cause::default(), now).await
             })
         })
         .await?;

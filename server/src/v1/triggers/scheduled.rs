@@ -20,11 +20,7 @@ use crate::{
 };
 
 /// What a schedule passes by: its moments come again, and nobody did anything wrong.
-const PASSED: [&str; 3] = [
-    "collection_disabled",
-    "collection_not_active",
-    "nothing_to_process",
-];
+const PASSED: [&str; 2] = ["collection_disabled", "collection_not_active"];
 
 /// Who made the trigger of a collection.
 pub(super) fn maker(collection_id: &str) -> String {

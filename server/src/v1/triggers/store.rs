@@ -1,7 +1,9 @@
 use loupe_wire::{Trigger, TriggerExecutionHistory};
 
 use crate::{
-    args, clock,
+    args,
+    cause::Cause,
+    clock,
     db::{Arg, Args, Db, Json, Tx},
     error::{ApiError, Result},
 };
@@ -18,6 +20,9 @@ crate::sql! {
     // Whoever fires moves the moment in the same statement: a second one changes no row, nor does one that read it before
     // somebody changed it.
     const MOVE = "UPDATE triggers SET next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND trigger_id = $2 AND next_at = $3 AND updated_at = $7 AND status = 'active'";
+    // What led to the events that it has counted.
+    const CAUSE = "SELECT cause FROM triggers WHERE namespace_id = $1 AND trigger_id = $2";
+    const KEEP_CAUSE = "UPDATE triggers SET cause = $3 WHERE namespace_id = $1 AND trigger_id = $2";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1 AND status <> 'disabled'";
     const ALL = "SELECT next_at, data FROM triggers WHERE namespace_id = $1 AND ($2 = '' OR action_type = $2) AND ($3 = '' OR trigger_type = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR resource_id = $5) ORDER BY created_at, trigger_id";
     // Of every organization: the clock is one. What a namespace leaves that is being removed fires no more.
@@ -102,6 +107,21 @@ pub(super) async fn update(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<(
         Arg::json(trigger)
     ];
     tx.run(UPDATE, row).await?;
+    Ok(())
+}
+
+/// What led to the events that a trigger has counted.
+pub(super) async fn cause(tx: &mut Tx, trigger: &Trigger) -> Result<Cause> {
+    let id = trigger.trigger_id.as_deref().unwrap_or_default();
+    let row: Option<(Option<String>,)> = tx.one(CAUSE, args![&trigger.namespace_id, id]).await?;
+    let kept = row.and_then(|(cause,)| cause);
+    Ok(Cause::read(kept.as_deref()))
+}
+
+pub(super) async fn keep_cause(tx: &mut Tx, trigger: &Trigger, cause: &Cause) -> Result<()> {
+    let id = trigger.trigger_id.as_deref().unwrap_or_default();
+    let args = args![&trigger.namespace_id, id, cause.text()];
+    tx.run(KEEP_CAUSE, args).await?;
     Ok(())
 }
 

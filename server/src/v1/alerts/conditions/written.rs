@@ -165,6 +165,7 @@ mod tests {
             payload: Json(payload.as_object().cloned().unwrap_or_default()),
             created_at: seq * 10,
             trace_id: None,
+            cause: None,
         }
     }
 
