@@ -86,6 +86,7 @@ mod long_lists;
 mod machine;
 mod machines;
 mod mail;
+mod mail_tls;
 mod manifest;
 mod marketplace;
 mod matrix;
