@@ -216,6 +216,21 @@ both! {
         assert_eq!(server.files(&folder), Vec::<String>::new());
     }
 
+    async fn a_namespace_is_restored_once_at_a_time(server) {
+        let namespace = server.namespace("busy").await;
+        let snapshot = take(&server, &namespace, json!({})).await;
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let (path, in_place) = (format!("{snapshot}/restore"), json!({"confirm_in_place": true}));
+        let first = server.call("POST", &path, in_place.clone()).await.ok();
+        let refused = server.call("POST", &path, in_place.clone()).await.error(409, "ConflictError");
+        assert_eq!(refused["error"]["code"], "restore_running", "{refused:#}");
+        // Another namespace is none of its business.
+        server.call("POST", &path, json!({"target_namespace_name": "beside"})).await.ok();
+        let server = server.restart_with(|config| config.jobs.workers = 2).await;
+        server.task_end(first["task_id"].as_str().unwrap()).await;
+        restore(&server, &snapshot, in_place).await;
+    }
+
     async fn what_a_snapshot_cannot_do_is_refused(server) {
         let namespace = server.namespace("snapped").await;
         let snapshot = take(&server, &namespace, json!({})).await;

@@ -3,6 +3,7 @@
 mod filtered;
 mod looking;
 mod owning;
+mod revoked;
 mod waiting;
 
 use std::{
@@ -31,6 +32,9 @@ type Files = Arc<Mutex<BTreeMap<String, String>>>;
 
 /// Names the file that the storage does not give in any time.
 const HANGS: &str = "out/hangs";
+
+/// Has the storage refuse whoever asks.
+const REVOKED: &str = "out/revoked";
 
 /// Is part of every ETag: files look new when it changes.
 const LOOKS: &str = "out/looks";
@@ -91,6 +95,10 @@ async fn answer(
     let asked_for = path.trim_end_matches('/');
     if files.get(HANGS).is_some_and(|key| asked_for.ends_with(key)) {
         tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    if files.contains_key(REVOKED) {
+        let refusal = "<Error><Code>InvalidAccessKeyId</Code></Error>";
+        return (StatusCode::FORBIDDEN, refusal).into_response();
     }
     if path.trim_end_matches('/') == "/media" {
         return list(&files, &asked).into_response();

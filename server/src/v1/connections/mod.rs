@@ -8,6 +8,7 @@ mod postgres;
 mod routes;
 mod s3;
 mod store;
+mod using;
 mod writing;
 
 use loupe_wire::{
@@ -20,8 +21,9 @@ use serde_json::json;
 pub use databases::{Databases, check_database};
 pub use linking::Link;
 pub use routes::router;
-pub use s3::{Access, Entry, Opened};
+pub use s3::{Access, Entry, Opened, is_refused};
 pub use store::CONNECTIONS;
+pub use using::note_use;
 pub use writing::{Folder, address, for_writing, kept_at};
 
 use super::{
@@ -371,12 +373,7 @@ async fn note(app: &App, caller: &Caller, id: &str, error: Option<String>) -> Re
                     Some(_) => AuditAction::StorageConnectionFailed,
                     None => AuditAction::StorageConnectionTested,
                 };
-                connection.last_used_at = Some(clock::time(now));
-                connection.consecutive_failures = match error {
-                    Some(_) => connection.consecutive_failures + 1,
-                    None => 0,
-                };
-                connection.last_error = error.map(|error| error.chars().take(1000).collect());
+                using::used(&mut connection, error.as_deref(), now);
                 let name = connection.name.as_str();
                 CONNECTIONS
                     .update(tx, &caller.org_id, &id, name, now, &connection)

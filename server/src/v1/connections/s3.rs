@@ -29,6 +29,14 @@ pub const SECRETS: [&str; 3] = ["secret_access_key", "session_token", "password"
 /// One call of the test, and one try of a file's head.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The code of a list that a storage does not give.
+const REFUSED: &str = "storage_refused";
+
+/// Whether a storage does not give its list.
+pub fn is_refused(error: &ApiError) -> bool {
+    error.has_code(REFUSED)
+}
+
 /// A configuration that was checked.
 pub struct Access {
     endpoint: Url,
@@ -192,13 +200,16 @@ impl Access {
             modified: meta.last_modified,
         };
         let refused = |error| {
-            ApiError::bad_request(
-                "",
-                match error {
-                    object_store::Error::NotFound { .. } => "the storage has no such bucket".into(),
-                    error => said(&error),
-                },
-            )
+            use object_store::Error;
+            let why = match error {
+                Error::NotFound { .. } => "the storage has no such bucket".into(),
+                Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+                    "the storage does not list its bucket for these credentials: they are wrong, were revoked, or may not"
+                        .into()
+                }
+                error => said(&error),
+            };
+            ApiError::bad_request(REFUSED, why)
         };
         let filled = |meta: &ObjectMeta| std::future::ready(meta.size > 0);
         let listed = store.list(Some(&folder)).try_filter(filled);

@@ -20,6 +20,7 @@ use crate::{
     jobs::Claim,
     v1::{
         collections::{COLLECTIONS, lifecycle},
+        connections,
         notifications::{self, Failure},
         tasks,
     },
@@ -70,8 +71,11 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     }
     let mut made = told(app, &work, &files, media);
     if let Some(destination) = destination {
-        made.destination =
-            Some(delivering::deliver(app, &work, &destination, &made, &files).await?);
+        let delivered = delivering::deliver(app, &work, &destination, &made, &files).await;
+        let why = delivered.as_ref().err().map(ApiError::message);
+        let (org_id, connection_id) = (&claim.org_id, &destination.connection_id);
+        connections::note_use(app, org_id, connection_id, why.as_deref()).await;
+        made.destination = Some(delivered?);
     }
     let made = serde_json::to_value(made).map_err(ApiError::internal)?;
     tasks::succeed(app, claim, vec![made]).await

@@ -222,6 +222,7 @@ async fn from_s3(
         return Err(ApiError::bad_request("", "the address is s3://BUCKET/KEY"));
     };
     let opened = access.open(app.outbound(), bucket, key).await?;
+    connections::note_use(app, &scope.caller.org_id, &connection_id, None).await;
     if opened.size > app.config().limits.upload_bytes {
         let limit = app.config().limits.upload_bytes;
         let message = format!("the file is larger than {limit} bytes");

@@ -16,6 +16,7 @@ use tokio::io::AsyncBufReadExt;
 use super::{SNAPSHOTS, change, complete, find, record_change, returning, rows};
 use crate::{
     app::App,
+    args,
     auth::Caller,
     clock,
     db::Tx,
@@ -25,7 +26,7 @@ use crate::{
     v1::{
         collections::{self, COLLECTIONS, lifecycle},
         copying::Pair,
-        namespaces::{self, Clone, Pattern},
+        namespaces::{self, Clone, NAMESPACES, Pattern},
         notifications::{self, Failure},
         tasks::{self, NewTask, name_of},
     },
@@ -33,6 +34,10 @@ use crate::{
 
 /// The queue's word for a restoration.
 pub const RESTORE: &str = "snapshot_restore";
+
+crate::sql! {
+    const UNDER_WAY = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE namespace_id = $1 AND kind = $2 AND status IN ('QUEUED', 'PROCESSING')";
+}
 
 /// Documents written at once.
 pub(super) const STEP: usize = 200;
@@ -210,6 +215,7 @@ async fn in_place(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                check_alone(tx, &caller.org_id, &target).await?;
                 for id in work.collections.keys() {
                     match COLLECTIONS.find_in(tx, &target, id).await {
                         Ok(found) => lifecycle::check_active(&found)?,
@@ -228,6 +234,19 @@ async fn in_place(
     let message = "the snapshot is being restored in place: what was made since stays";
     let target = snapshot.namespace_id.clone();
     Ok(answer(&snapshot, &target, task_id, message))
+}
+
+/// Refuses to restore a namespace that is being restored already: of two at once nobody could tell what it becomes. Of two that
+/// ask, the second waits for what the first one leaves.
+async fn check_alone(tx: &mut Tx, org_id: &str, namespace_id: &str) -> Result<()> {
+    NAMESPACES.hold(tx, org_id, namespace_id).await?;
+    match tx.number(UNDER_WAY, args![namespace_id, RESTORE]).await? {
+        0 => Ok(()),
+        _ => {
+            let message = "the namespace is being restored already: wait for the end of that";
+            Err(ApiError::conflict("restore_running", message))
+        }
+    }
 }
 
 async fn enqueue(

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use loupe_wire::{SyncConfigurationModel, SyncJobModel, SyncJobStatus, SyncMode, TaskStatusEnum};
+use loupe_wire::{
+    NotificationPriority, NotificationType, SyncConfigurationModel, SyncJobModel, SyncJobStatus,
+    SyncMode, TaskStatusEnum,
+};
+use serde_json::json;
 
 use super::{
     running::{TOLD, Tally, place_of},
@@ -11,8 +15,10 @@ use super::{
 use crate::{
     app::App,
     clock,
+    db::Tx,
     error::Result,
     jobs::{Claim, text},
+    v1::notifications::{self, Notice},
 };
 
 /// Looks that failed one after the other before a sync rests until somebody resumes it.
@@ -74,6 +80,28 @@ pub fn account(model: &mut SyncConfigurationModel, job: &SyncJobModel, tally: &T
     plan(model, now, pause);
 }
 
+/// Tells people of a sync that rests: its bucket follows nothing any more.
+async fn give_notice(
+    tx: &mut Tx,
+    model: &SyncConfigurationModel,
+    why: &str,
+    now: i64,
+) -> Result<()> {
+    let notice = Notice {
+        kind: NotificationType::PipelineFailure,
+        priority: NotificationPriority::High,
+        title: format!("The sync of {} was paused", model.source_path),
+        content: format!(
+            "{PATIENCE} looks failed one after the other, the last one because of: {why}. Resume it when the cause is gone: what came, changed and went meanwhile is found then."
+        ),
+        about: json!({
+            "namespace_id": model.namespace_id, "bucket_id": model.bucket_id,
+            "sync_config_id": model.sync_config_id, "connection_id": model.connection_id,
+        }),
+    };
+    notifications::notify(tx, &model.internal_id, notice, now).await
+}
+
 /// The moment of the next look, if there is one.
 pub fn plan(model: &mut SyncConfigurationModel, now: i64, seconds: i64) {
     if model.paused {
@@ -112,15 +140,17 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
                 store::update_job(tx, &job).await?;
                 let mut model = store::hold(tx, &place).await?;
                 model.status = TaskStatusEnum::Failed;
-                model.last_error = Some(reason);
+                model.last_error = Some(reason.clone());
                 model.consecutive_failures += 1;
                 model.stats.get_or_insert_default().total_runs_failed += 1;
                 model.updated_at = Some(clock::time(now));
-                if model.consecutive_failures >= PATIENCE {
+                // One that is paused may be looked into all the same, when somebody asks for it.
+                if model.consecutive_failures >= PATIENCE && !model.paused {
                     model.paused = true;
                     model.paused_at = Some(clock::time(now));
                     model.pause_reason =
                         Some(format!("{PATIENCE} looks failed one after the other"));
+                    give_notice(tx, &model, &reason, now).await?;
                 }
                 let doubled = u32::try_from(model.consecutive_failures.min(8)).unwrap_or(8);
                 let later = (model.polling_interval_seconds * 2_i64.pow(doubled)).min(86_400);

@@ -219,7 +219,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let operation = NamespaceOperation::WriteData;
     let bucket = objects::bucket(app, &scope, &place.bucket_id, operation).await?;
     let named = Some(model.connection_id.as_str());
-    let (_, access) = connections::for_s3(app, &scope.caller, named).await?;
+    let (connection_id, access) = connections::for_s3(app, &scope.caller, named).await?;
     let rules = Rules::read(&model)?;
     let source = rules.source().clone();
     let listing = access.list(app.outbound(), &source.bucket, &source.folder)?;
@@ -236,7 +236,9 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         told_at: 0,
         stopped: false,
     };
-    look.over(listing).await?;
+    let walked = look.over(listing).await;
+    note_use(app, &model.internal_id, &connection_id, &walked).await;
+    walked?;
     let outputs = json!({
         "files_synced": look.tally.synced, "files_failed": look.tally.failed,
         "files_unchanged": look.tally.unchanged, "files_removed": look.tally.removed,
@@ -244,6 +246,16 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     });
     look.finish().await?;
     tasks::succeed(app, claim, vec![outputs]).await
+}
+
+/// Has the connection tell how its storage did: what else a look fails of is not its fault.
+async fn note_use(app: &App, org_id: &str, connection_id: &str, walked: &Result<()>) {
+    let why = match walked {
+        Ok(()) => None,
+        Err(error) if connections::is_refused(error) => Some(error.message()),
+        Err(_) => return,
+    };
+    connections::note_use(app, org_id, connection_id, why.as_deref()).await;
 }
 
 impl Look<'_> {
