@@ -155,7 +155,8 @@ test("a webhook is made, shows its secret once, delivers, fails, replays and is 
     await secret.getByRole("button", { name: "Close without a copy" }).click();
     const row = page.getByRole("row", { name: /shop/ });
     await expect(row).toContainText("nothing sent yet");
-    await row.getByRole("button", { name: "Send a test shop" }).click();
+    await row.getByRole("button", { name: "More for shop" }).click();
+    await row.getByRole("menuitem", { name: "Send a test" }).click();
     await expect(page.getByText("webhook delivered: the receiver answered 200")).toBeVisible();
     expect(receiver.got).toHaveLength(1);
     receiver.got.length = 0;
@@ -224,7 +225,8 @@ test("a webhook is made, shows its secret once, delivers, fails, replays and is 
     await secret.getByRole("button", { name: "Close without a copy" }).click();
     await expect(secret).toBeHidden();
 
-    await row.getByRole("button", { name: "Remove shop" }).click();
+    await row.getByRole("button", { name: "More for shop" }).click();
+    await row.getByRole("menuitem", { name: "Remove" }).click();
     const question = page.getByRole("dialog", { name: "Remove shop?" });
     await expect(question).toContainText("its log is removed");
     await question.getByRole("button", { name: "Remove" }).click();
@@ -270,7 +272,8 @@ test("a trigger is read before it is kept, run, paused, changed and removed, wit
   await picture(page, "trigger-history");
   await phone(page);
   await page.keyboard.press("Escape");
-  await row.getByRole("button", { name: "Pause morning search" }).click();
+  await row.getByRole("button", { name: "More for morning search" }).click();
+  await row.getByRole("menuitem", { name: "Pause" }).click();
   await expect(row).toContainText("paused");
   await expect(coming).toHaveCount(0);
 
@@ -283,7 +286,8 @@ test("a trigger is read before it is kept, run, paused, changed and removed, wit
   await change.getByLabel("Cron expression").fill("*/10 * * * *");
   await change.getByRole("button", { name: "Save" }).click();
   await expect(row).toContainText("*/10 * * * *");
-  await row.getByRole("button", { name: "Resume morning search" }).click();
+  await row.getByRole("button", { name: "More for morning search" }).click();
+  await row.getByRole("menuitem", { name: "Resume" }).click();
   await expect(row).toContainText("active");
 
   // The other kinds of schedule and of action, each with its own fields.
@@ -315,9 +319,11 @@ test("a trigger is read before it is kept, run, paused, changed and removed, wit
   await expect(page.getByRole("main").locator("tbody tr")).toHaveCount(1);
   await page.getByLabel("Action", { exact: true }).selectOption("");
   for (const name of ["morning search", "often", "noted", "grown", "failing"]) {
-    await page.getByRole("button", { name: `Remove ${name}` }).click();
+    const more = page.getByRole("button", { name: `More for ${name}` });
+    await more.click();
+    await page.getByRole("menuitem", { name: "Remove" }).click();
     await page.getByRole("dialog", { name: `Remove ${name}?` }).getByRole("button", { name: "Remove" }).click();
-    await expect(page.getByRole("button", { name: `Remove ${name}` })).toHaveCount(0);
+    await expect(more).toHaveCount(0);
   }
   await expect(page.getByRole("heading", { name: "No trigger here" })).toBeVisible();
   // The browser itself logs each refusal of the server.

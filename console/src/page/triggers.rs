@@ -193,7 +193,7 @@ fn sentence(body: &Value) -> String {
     if one.text("trigger_type") != "cron" {
         return match one.text("trigger_type").as_str() {
             "interval" => format!("It runs {}.", schedule("interval", &config, str::to_owned)),
-            "event" => "It runs once so many of these events have come, and counts anew.".into(),
+            "event" => "It runs once so many of these events have come, and counts anew. What it leads to itself does not count.".into(),
             _ if config.text("condition_type") == "metric" => {
                 "It runs once the figure is so, and again when it was not so in between.".into()
             }
@@ -302,7 +302,7 @@ fn row(one: Record) -> AnyView {
     };
     let call = |verb: &'static str, said: &'static str, piece: &'static str| {
         let path = format!("{}/{piece}", path_of(&one));
-        rows.call(verb, &title, said, move || {
+        rows.calls(verb, said, move || {
             session.api_in(ns.get_untracked()).post(&path, &json!({}))
         })
     };
@@ -310,10 +310,15 @@ fn row(one: Record) -> AnyView {
         "active" => call("Pause", "It is paused", "pause"),
         _ => call("Resume", "It runs by its schedule again", "resume"),
     };
-    let run = call("Run now", "It was started", "execute");
     let chosen = id.clone();
-    let past = press("History", &title, Box::new(move || log.set(&chosen)));
-    let buttons = view! { {run}{toggle}{past}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let first = [
+        call("Run now", "It was started", "execute"),
+        Act("History", Box::new(move || log.set(&chosen))),
+        rows.opens("Change", &one),
+    ];
+    let more = vec![toggle, rows.opens("Remove", &one)];
+    let buttons =
+        view! { {Vec::from(first.map(|act| act.button(&title)))}{menu(&id, &title, more)} };
     line(vec![
         name(None, title.clone(), id),
         cell("", view! { {runs}{said}{next} }.into_any()),

@@ -160,10 +160,15 @@ fn row(one: Record) -> AnyView {
     };
     let resume = (!one.flag("is_active") || !paused.is_empty()).then(|| active(rows, &one));
     let chosen = id.clone();
-    let open = press("Log", &title, Box::new(move || log.set(&chosen)));
+    let first = [
+        Act("Log", Box::new(move || log.set(&chosen))),
+        rows.opens("Change", &one),
+    ];
     let path = format!("{}/test", path_of(&id));
-    let test = rows.send_test(&title, move || session.api().post(&path, &json!({})));
-    let buttons = view! { {resume}{test}{open}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let test = rows.tests(move || session.api().post(&path, &json!({})));
+    let more = vec![test, rows.opens("Remove", &one)];
+    let buttons =
+        view! { {resume}{Vec::from(first.map(|act| act.button(&title)))}{menu(&id, &title, more)} };
     line(vec![
         name(None, title.clone(), id),
         tags(events),

@@ -91,11 +91,6 @@ impl Rows {
         Act(verb, Box::new(move || run(call())))
     }
 
-    /// A button that sends a test through the channels of a row, and says what came of it.
-    pub fn send_test(self, name: &str, call: impl Fn() -> Answer + 'static) -> AnyView {
-        self.tests(call).button(name)
-    }
-
     /// Sends a test through the channels of a row, and says what came of it.
     pub fn tests(self, call: impl Fn() -> Answer + 'static) -> Act {
         let toasts: Toasts = expect_context();
