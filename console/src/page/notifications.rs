@@ -106,6 +106,12 @@ fn about(one: &Record) -> Option<(String, &'static str)> {
     if let Some(id) = about.opt("taxonomy_id") {
         return Some((within(format!("taxonomies/{id}")), "Open the taxonomy"));
     }
+    if let (Some(_), Some(bucket)) = (about.opt("sync_config_id"), about.opt("bucket_id")) {
+        return Some((
+            within(format!("buckets/{bucket}?tab=syncs")),
+            "Open the syncs",
+        ));
+    }
     if about.opt("snapshot_id").is_some() {
         return Some((within("snapshots".to_owned()), "Open the snapshots"));
     }
@@ -193,6 +199,10 @@ mod tests {
             (
                 json!({"namespace_id": "ns_1", "taxonomy_id": "tax_1", "collection_id": "col_1"}),
                 "/console/ns/ns_1/taxonomies/tax_1",
+            ),
+            (
+                json!({"namespace_id": "ns_1", "bucket_id": "bkt_1", "sync_config_id": "sync_1"}),
+                "/console/ns/ns_1/buckets/bkt_1?tab=syncs",
             ),
             (
                 json!({"namespace_id": "ns_1", "snapshot_id": "snap_1"}),
