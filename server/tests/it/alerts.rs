@@ -7,6 +7,7 @@ mod failing;
 mod held;
 mod over;
 mod processing;
+mod sending;
 
 use std::time::{Duration, Instant};
 

@@ -36,6 +36,18 @@ pub const DELIVER: &str = "alert_delivery";
 /// The member of its work that has what was taken.
 const TAKEN: &str = "taken";
 
+/// The member of its work that has the channels as they were when the alert fired.
+pub(super) const CHANNELS: &str = "channels";
+
+/// The channels of an alert, and what they are set to, encrypted.
+type Kept = Vec<(NotificationChannelConfig, String)>;
+
+/// The channels that an alert fires through.
+pub(super) fn kept(alert: &Alert) -> Kept {
+    let channels = alert.alert.notification_config.channels.iter().cloned();
+    channels.zip(alert.sealed.iter().cloned()).collect()
+}
+
 /// Whether documents are processed when the alert fires.
 pub(super) fn processes(alert: &Alert) -> bool {
     let mut channels = alert.alert.notification_config.channels.iter();
@@ -172,8 +184,9 @@ async fn send_through(
     taken: &mut Vec<String>,
 ) -> Result<Outcome> {
     let config = &alert.alert.notification_config;
-    let (Some(channel), Some(sealed)) = (config.channels.get(number), alert.sealed.get(number))
-    else {
+    let place = place_of(app, alert, claim, number)?;
+    let found = place.and_then(|at| Some((config.channels.get(at)?, alert.sealed.get(at)?)));
+    let Some((channel, sealed)) = found else {
         return Ok(Outcome::Over(0, "the channel was removed".into()));
     };
     let names = (alert.org_id.as_str(), alert.id());
@@ -193,6 +206,47 @@ async fn send_through(
         }
         None => Ok(Outcome::Over(0, "this version has no such channel".into())),
     }
+}
+
+/// Where the channel stands by now that the alert fired through: the same one, wherever it is; what it was changed into, where as
+/// many stand as before and nothing else stands in its place; nowhere once it was removed.
+fn place_of(app: &App, alert: &Alert, claim: &Claim, number: usize) -> Result<Option<usize>> {
+    let then: Kept = (claim.work.get(CHANNELS))
+        .and_then(|kept| reading::from_value(kept).ok())
+        .unwrap_or_default();
+    let now = kept(alert);
+    let Some(meant) = then
+        .get(number)
+        .filter(|meant| now.get(number) != Some(meant))
+    else {
+        return Ok(Some(number));
+    };
+    for (at, channel) in now.iter().enumerate() {
+        if is_same(app, alert, meant, channel)? {
+            return Ok(Some(at));
+        }
+    }
+    let Some(here) = now.get(number).filter(|_| now.len() == then.len()) else {
+        return Ok(None);
+    };
+    for channel in &then {
+        if is_same(app, alert, channel, here)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(number))
+}
+
+/// Whether two channels of an alert are set to the same, however that is sealed.
+fn is_same(
+    app: &App,
+    alert: &Alert,
+    (one, sealed): &(NotificationChannelConfig, String),
+    (other, others): &(NotificationChannelConfig, String),
+) -> Result<bool> {
+    let names = (alert.org_id.as_str(), alert.id());
+    let is_like = (&one.channel_type, &one.channel_id) == (&other.channel_type, &other.channel_id);
+    Ok(is_like && channels::open(app, names, sealed)? == channels::open(app, names, others)?)
 }
 
 /// Sends a test through every channel of an alert.

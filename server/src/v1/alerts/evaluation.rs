@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     Alert, again, conditions,
-    delivery::DELIVER,
+    delivery::{self, CHANNELS, DELIVER},
     failing,
     selecting::namespaces_of,
     sentence::{asked, sentence},
@@ -402,7 +402,7 @@ async fn fire(
     notifications::notify(tx, &alert.org_id, notice, now).await?;
     let work = json!({
         "owner": owner, "alert_id": alert.id(), "execution_id": result.execution_id, "text": text,
-        "resource_ids": ids, "namespace_ids": within,
+        "resource_ids": ids, "namespace_ids": within, CHANNELS: delivery::kept(alert),
     });
     let mut task = NewTask::work(
         &alert.org_id,
