@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// Links of a chain: what that many followed each other to starts nothing more.
-const MOST: usize = 5;
+const MOST: usize = 8;
 
 /// Triggers and alerts, by their ids, and how many of them followed each other at most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,10 +39,9 @@ impl Cause {
         self.links < MOST && !self.ids.contains(id)
     }
 
-    /// What comes of it through a trigger or an alert.
+    /// What comes of it through a trigger or an alert. One that tries again adds nothing.
     pub fn then(mut self, id: &str) -> Self {
-        self.ids.insert(id.to_owned());
-        self.links += 1;
+        self.links += usize::from(self.ids.insert(id.to_owned()));
         self
     }
 
@@ -63,11 +62,13 @@ mod tests {
         assert_eq!(Cause::read(None), Cause::default());
         let mut cause = Cause::default().then("trg_b").then("alt_a");
         assert_eq!(cause.text().as_deref(), Some("2 alt_a trg_b"));
+        assert_eq!(cause.clone().then("alt_a"), cause);
         assert_eq!(Cause::read(cause.text().as_deref()), cause);
         cause.join(&Cause::default().then("trg_c"));
         assert_eq!(cause.text().as_deref(), Some("2 alt_a trg_b trg_c"));
         assert!(!cause.lets("trg_c") && cause.lets("trg_d"));
-        let long = cause.then("trg_e").then("trg_f").then("trg_g");
+        let more = ["trg_e", "trg_f", "trg_g", "trg_h", "trg_i", "trg_j"];
+        let long = more.into_iter().fold(cause, Cause::then);
         assert!(!long.lets("trg_d"));
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 
 crate::sql! {
     // What is part of a task came of what that came of, whoever goes on with it.
-    const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data, cause) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, COALESCE((SELECT cause FROM tasks WHERE task_id = $6), $12))";
+    const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data, cause) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, COALESCE((SELECT cause FROM tasks WHERE task_id = $6 AND org_id = $2), $12))";
     const CAUSE = "SELECT cause FROM tasks WHERE org_id = $1 AND task_id = $2";
     const FIND = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
     const FIND_ARCHIVED = "SELECT status, data, created_at, updated_at, ended_at FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
