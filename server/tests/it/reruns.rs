@@ -26,7 +26,18 @@ async fn fired(server: &Server, namespace: &str, action: Value) -> Value {
         .ok();
     // It is no batch's own task, which says what the batch is of.
     assert_eq!(task["task_type"], "api_buckets_batches_submit", "{task:#}");
-    server.task_end(task["task_id"].as_str().unwrap()).await
+    let task = server.task_end(task["task_id"].as_str().unwrap()).await;
+    let path = path.replace("/execute", "/history");
+    let past = server.call_in(namespace, "GET", &path, Value::Null).await;
+    let past = past.ok()["executions"][0].clone();
+    // Why nothing was done is said wherever the firing is told of.
+    assert_eq!(past["status"], task["status"], "{past:#}");
+    assert_eq!(
+        past.get("error"),
+        task["additional_data"].get("skipped"),
+        "{past:#}"
+    );
+    task
 }
 
 async fn count(server: &Server, namespace: &str, collection: &str) -> Value {

@@ -229,10 +229,10 @@ pub(super) async fn fire(
 enum End {
     /// With what came of it.
     Completed(Vec<Value>),
-    /// What it is for was being done already.
-    Busy,
-    /// There was nothing to do.
-    Idle,
+    /// What it is for was being done already, in words.
+    Busy(String),
+    /// There was nothing to do, in words.
+    Idle(String),
     Failed(String),
 }
 
@@ -240,7 +240,7 @@ impl End {
     const fn status(&self) -> &'static str {
         match self {
             Self::Completed(_) => "COMPLETED",
-            Self::Busy | Self::Idle => "SKIPPED",
+            Self::Busy(_) | Self::Idle(_) => "SKIPPED",
             Self::Failed(_) => "FAILED",
         }
     }
@@ -250,7 +250,15 @@ impl End {
         match self {
             Self::Completed(outputs) => Some(outputs.as_slice()),
             Self::Failed(_) => Some(&[]),
-            Self::Busy | Self::Idle => None,
+            Self::Busy(_) | Self::Idle(_) => None,
+        }
+    }
+
+    /// Why nothing came of it.
+    fn why(&self) -> &str {
+        match self {
+            Self::Completed(_) => "",
+            Self::Busy(why) | Self::Idle(why) | Self::Failed(why) => why,
         }
     }
 }
@@ -280,11 +288,11 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
 /// How a firing ended that did nothing and is no failure: what it is for is under way, or there was nothing to do.
 fn passed_over(trigger: &Trigger, error: &ApiError) -> Option<End> {
     if clusters::is_busy(error) || batches::is_busy(error) {
-        return Some(End::Busy);
+        return Some(End::Busy(error.message()));
     }
     let idle =
         alerts::is_off(error) || batches::is_nothing(error) || scheduled::passes(trigger, error);
-    idle.then_some(End::Idle)
+    idle.then(|| End::Idle(error.message()))
 }
 
 /// Writes down that the action failed for good.
@@ -302,11 +310,8 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let why = match &end {
-                    End::Failed(why) => why.as_str(),
-                    _ => "",
-                };
-                store::end_firing(tx, &namespace_id, &task_id, end.status(), why, now).await?;
+                let ended = (end.status(), end.why());
+                store::end_firing(tx, &namespace_id, &task_id, ended, now).await?;
                 let mut trigger = match store::hold(tx, &namespace_id, &id).await {
                     Ok(trigger) => trigger,
                     // Its namespace went meanwhile.
@@ -316,7 +321,7 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                 let was_failing = trigger.consecutive_failures > 0;
                 note(&mut trigger, &end, now);
                 store::update(tx, &trigger, now).await?;
-                if matches!(end, End::Busy) {
+                if matches!(end, End::Busy(_)) {
                     cause.join(&store::cause(tx, &trigger).await?);
                     store::keep_cause(tx, &trigger, &cause).await?;
                 }
@@ -328,7 +333,7 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                         tell(tx, &trigger, "trigger.execution.completed", now).await
                     }
                     End::Failed(_) => tell_failure(tx, &trigger, now).await,
-                    End::Busy | End::Idle => Ok(()),
+                    End::Busy(_) | End::Idle(_) => Ok(()),
                 }
             })
         })
@@ -349,8 +354,8 @@ fn note(trigger: &mut Trigger, end: &End, now: i64) {
     trigger.last_execution_error = None;
     match end {
         End::Completed(_) => trigger.consecutive_failures = 0,
-        End::Busy => wait_for_more(trigger, now),
-        End::Idle => {}
+        End::Busy(_) => wait_for_more(trigger, now),
+        End::Idle(_) => {}
         End::Failed(why) => {
             trigger.last_execution_error = Some(why.clone());
             trigger.consecutive_failures += 1;

@@ -227,8 +227,7 @@ pub(super) async fn end_firing(
     tx: &mut Tx,
     namespace_id: &str,
     task_id: &str,
-    status: &str,
-    error: &str,
+    (status, error): (&str, &str),
     now: i64,
 ) -> Result<()> {
     let args = args![namespace_id, task_id, status, now, error];
