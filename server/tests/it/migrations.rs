@@ -91,6 +91,32 @@ both! {
         server.call("GET", &path, Value::Null).await.error(404, "NotFoundError");
     }
 
+    async fn what_is_canceled_while_the_last_documents_are_copied_is_not_ready(server) {
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        let text = json!({"property": "text", "type": "text", "data": "A slow river of ice."});
+        object(&server, &namespace, &bucket, "Glacier", text).await;
+        process(&server, &namespace, &bucket).await;
+        // As if somebody canceled it at that moment.
+        let postgres = server.app.db().is_postgres();
+        server.app.db().write(move |tx| Box::pin(async move {
+            if postgres {
+                tx.run("CREATE FUNCTION cancels() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE migrations SET data = jsonb_set(data, ''{status}'', ''\"cancelled\"''); RETURN NEW; END'", vec![]).await?;
+                tx.run("CREATE TRIGGER canceling AFTER INSERT ON events FOR EACH ROW WHEN (NEW.event_type = 'collection.documents.written') EXECUTE FUNCTION cancels()", vec![]).await
+            } else {
+                tx.run("CREATE TRIGGER canceling AFTER INSERT ON events WHEN NEW.event_type = 'collection.documents.written' BEGIN UPDATE migrations SET data = json_set(data, '$.status', 'cancelled'); END", vec![]).await
+            }
+        })).await.unwrap();
+        let made = server.call("POST", &format!("{MIGRATIONS}/"), json!({"config": copy(&namespace, "stopped")})).await.ok();
+        let path = format!("{MIGRATIONS}/{}", made["migration_id"].as_str().unwrap());
+        let started = server.call("POST", &format!("{path}/start"), json!({})).await.ok();
+        server.task_end(started["task_id"].as_str().unwrap()).await;
+        let stopped = server.call("GET", &path, Value::Null).await.ok();
+        assert_eq!(stopped["status"], "cancelled", "{stopped:#}");
+        let target = stopped["additional_data"]["target_namespace_id"].as_str().unwrap();
+        let found = server.call("GET", &format!("/v1/namespaces/{target}"), Value::Null).await.ok();
+        assert_eq!((&found["namespace_ready"], &found["clone_status"]), (&json!(false), &json!("failed")), "{found:#}");
+    }
+
     async fn what_stands_against_a_migration_is_told_before_it_starts(server) {
         let (namespace, retriever) = crate::harness::retriever(&server, "source").await;
         let codes = async |config: Value| {

@@ -234,12 +234,11 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         })
         .await?;
         if !goes_on {
-            let why = Some("the migration was canceled");
-            return namespaces::set_clone_status(app, claim, "failed", None, why).await;
+            return stop(app, claim).await;
         }
         copying::fill(app, claim, &copy.from_namespace, from, to).await?;
         let done = from.clone();
-        note(app, claim, &migration_id, move |migration| {
+        let goes_on = note(app, claim, &migration_id, move |migration| {
             at(
                 migration,
                 number + 1,
@@ -249,6 +248,10 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
             );
         })
         .await?;
+        // Meanwhile: what was copied last is not the end of it.
+        if !goes_on {
+            return stop(app, claim).await;
+        }
     }
     namespaces::set_clone_status(app, claim, "ready", None, None).await?;
     let ended = Some(app.clock().now());
@@ -259,6 +262,12 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     })
     .await?;
     Ok(())
+}
+
+/// Leaves the new namespace as what was canceled.
+async fn stop(app: &App, claim: &Claim) -> Result<()> {
+    let why = Some("the migration was canceled");
+    namespaces::set_clone_status(app, claim, "failed", None, why).await
 }
 
 /// The progress after so many collections.
