@@ -1,5 +1,7 @@
 //! Snapshots: taken whole, verified, restored into a new namespace or in place, with vectors and files.
 
+use std::time::{Duration, Instant};
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
@@ -214,6 +216,37 @@ both! {
         let server = server.restart_with(|config| config.jobs.workers = 2).await;
         server.task_end(made["task_id"].as_str().unwrap()).await;
         assert_eq!(server.files(&folder), Vec::<String>::new());
+    }
+
+    async fn an_object_that_is_deleted_while_it_is_restored_leaves_no_document(server) {
+        let (namespace, bucket, collection) = library(&server, "passthrough_extractor", "text").await;
+        let text = json!({"property": "text", "type": "text", "data": "Knead flour."});
+        let root = object(&server, &namespace, &bucket, "Bread", text).await;
+        process(&server, &namespace, &bucket).await;
+        let snapshot = take(&server, &namespace, json!({"copy_s3_objects": true})).await;
+        let empty = async || {
+            let (path, begun) = (format!("/v1/collections/{collection}/documents/count"), Instant::now());
+            while server.call_in(&namespace, "GET", &path, Value::Null).await.ok()["count"] != 0 {
+                assert!(begun.elapsed() < Duration::from_secs(180), "a document of no object stays");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let path = format!("/v1/buckets/{bucket}/objects/{root}");
+        assert_eq!(server.call_in(&namespace, "DELETE", &path, Value::Null).await.status, 204);
+        empty().await;
+        // As if somebody deleted it, and all that was made of it, before its documents are back.
+        let postgres = server.app.db().is_postgres();
+        server.app.db().write(move |tx| Box::pin(async move {
+            if postgres {
+                tx.run("CREATE FUNCTION deletes() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN DELETE FROM objects; INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at) VALUES (NEW.org_id, NEW.seq + 1000, NEW.namespace_id, ''object.deleted'', ''delete'', NEW.payload, NEW.created_at); RETURN NEW; END'", vec![]).await?;
+                tx.run("CREATE TRIGGER deleting AFTER INSERT ON events FOR EACH ROW WHEN (NEW.event_type = 'object.created') EXECUTE FUNCTION deletes()", vec![]).await
+            } else {
+                tx.run("CREATE TRIGGER deleting AFTER INSERT ON events WHEN NEW.event_type = 'object.created' BEGIN DELETE FROM objects; INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at) VALUES (NEW.org_id, NEW.seq + 1000, NEW.namespace_id, 'object.deleted', 'delete', NEW.payload, NEW.created_at); END", vec![]).await
+            }
+        })).await.unwrap();
+        restore(&server, &snapshot, json!({"confirm_in_place": true})).await;
+        server.call_in(&namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
+        empty().await;
     }
 
     async fn a_namespace_is_restored_once_at_a_time(server) {

@@ -26,6 +26,7 @@ use crate::{
     v1::{
         collections::{self, COLLECTIONS, lifecycle},
         copying::Pair,
+        events,
         namespaces::{self, Clone, NAMESPACES, Pattern},
         notifications::{self, Failure},
         tasks::{self, NewTask, name_of},
@@ -272,7 +273,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         .await?
         .data
         .0;
-    let mut skipped = Vec::new();
+    let (mut skipped, begun) = (Vec::new(), events::newest(app.db(), &claim.org_id).await?);
     if work.in_place {
         let resources = resources(app, &snapshot).await?;
         skipped = rows::put(app, claim, &snapshot, resources).await?;
@@ -304,8 +305,9 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
                 .then(|| "the collection was removed meanwhile".into()),
         });
     }
-    if !work.in_place {
-        namespaces::set_clone_status(app, claim, "ready", None, None).await?;
+    match work.in_place {
+        true => returning::take_away(app, claim, begun).await?,
+        false => namespaces::set_clone_status(app, claim, "ready", None, None).await?,
     }
     let report = report(&snapshot, target, outcomes, skipped);
     change(app, claim, &work.source, move |snapshot| {

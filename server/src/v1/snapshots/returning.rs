@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use loupe_engine::store::Document;
-use loupe_wire::{ObjectResponse, SnapshotModel, TaskStatusEnum, reading};
+use loupe_wire::{Object, ObjectResponse, SnapshotModel, TaskStatusEnum, Value, reading};
 use tokio::io::AsyncBufReadExt;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     app::App,
     args, blob, clock,
-    db::{Arg, Tx},
+    db::{Arg, Json, Tx},
     error::{ApiError, Result},
     jobs::Claim,
     v1::{
@@ -36,8 +36,36 @@ const NAMED: usize = 10;
 crate::sql! {
     const PUT_OBJECT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
     const SAME = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND object_id = $2 AND content_hash = $3";
+    const DELETED = "SELECT payload FROM events WHERE org_id = $1 AND seq > $2 AND namespace_id = $3 AND event_type = 'object.deleted' ORDER BY seq";
+    const IS_THERE = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND object_id = $2";
     // What collections hold of it is of another content, or will be: the next batch makes it again.
     const UNMAKE = "UPDATE processed SET content_hash = '' WHERE namespace_id = $1 AND object_id = $2";
+}
+
+/// Has the documents removed of objects that were deleted since a place in the feed, while both were put back: whoever deleted
+/// one may have looked for its documents before they were there, and would leave them to be found for good.
+pub(super) async fn take_away(app: &App, claim: &Claim, since: i64) -> Result<()> {
+    let (org_id, owner) = (claim.org_id.clone(), claim.namespace_id.clone());
+    let (owner, now) = (owner.unwrap_or_default(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let args = args![&org_id, since, &owner];
+                let deleted: Vec<(Json<Object>,)> = tx.all(DELETED, args).await?;
+                let mut gone = Vec::new();
+                for (Json(payload),) in deleted {
+                    let id = payload.get("object_id").and_then(Value::as_str);
+                    let id = id.unwrap_or_default();
+                    if tx.number(IS_THERE, args![&owner, id]).await? == 0 {
+                        gone.push(id.to_owned());
+                    }
+                }
+                removal::enqueue(tx, &org_id, &owner, Gone::documents(gone), now).await
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(())
 }
 
 pub(super) async fn put_files(
