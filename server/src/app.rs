@@ -19,7 +19,7 @@ use loupe_engine::{
 };
 use loupe_wire::APIKeyModel;
 use moka::sync::Cache;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -43,6 +43,7 @@ use crate::{
         batches::Members,
         billing::Stored,
         collections::Counts,
+        documents::Writers,
         notifications::Listeners,
         retrievers::{Acts, Answers, History, ReadyRetrievers, Used},
     },
@@ -75,6 +76,8 @@ pub struct Inner {
     pub ingest: Ingest,
     /// Executions on their way to the database.
     pub history: History,
+    /// Who writes which documents right now.
+    pub writers: Writers,
     /// The last number given to an entry of the document journal.
     journal_seq: AtomicI64,
     /// Entries that the document store has taken and not flushed.
@@ -208,6 +211,7 @@ impl App {
             outputs: parts.outputs,
             ingest,
             history: History::default(),
+            writers: Writers::default(),
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
             // Another process may revoke a key; it must be refused everywhere within a second, and a read takes a while.
@@ -340,6 +344,23 @@ impl App {
     /// Runs work that outlives its request.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tracker.spawn(work);
+    }
+
+    /// Runs work to its end, also for a request that is cut off before that.
+    ///
+    /// # Errors
+    /// As the work.
+    pub async fn to_its_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (answer, answered) = oneshot::channel();
+        self.spawn(front::carry(async move {
+            // Nobody may be there any more to hear of it.
+            let _ = answer.send(work.await);
+        }));
+        let answered = answered.await;
+        answered.unwrap_or_else(|_| Err(ApiError::internal("work was dropped before its end")))
     }
 }
 

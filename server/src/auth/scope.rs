@@ -83,6 +83,14 @@ impl Caller {
         })
     }
 
+    /// Takes down why the caller does this, where its body says so: the audit log tells it.
+    pub fn gives(&mut self, reason: Option<String>) {
+        if reason.is_some() {
+            let via = Via::clone(&self.via);
+            self.via = Arc::new(Via { reason, ..via });
+        }
+    }
+
     /// Id that changes of this caller are recorded under.
     pub fn actor(&self) -> &str {
         self.key.key_id.as_deref().unwrap_or_default()

@@ -235,6 +235,10 @@ impl Filling<'_> {
         let roots: BTreeSet<String> = documents.iter().map(|one| root(one).to_owned()).collect();
         let app = self.app.clone();
         let write = async move {
+            let ids = documents.iter().map(|one| &one.document_id);
+            let _turn = app.writers.turn(ids).await;
+            // Nothing that was written through the API before comes over what is written now.
+            documents::settle(&app, &spec.namespace_id, &spec.collection_id).await?;
             let written = app.store().upsert(&spec, documents).await;
             written.map_err(ApiError::from)
         };

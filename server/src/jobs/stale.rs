@@ -59,20 +59,22 @@ impl Filling<'_> {
 
     async fn remove(&self, reach: Reach, object_ids: Vec<String>, stale: Stale) -> Result<()> {
         let (app, namespace_id, org_id) = (self.app, self.namespace_id, &self.claim.org_id);
-        documents::settle(app, namespace_id, self.collection_id()).await?;
         self.check_held().await?;
         let annotated = signal::note_removal(app, namespace_id, &stale.ids).await?;
         removal::tell_events(app, org_id, namespace_id, stale.events).await?;
         // Their files go behind them, once the objects are let go.
         removal::leave(app, org_id, namespace_id, stale.left).await?;
-        let (store, which) = (app.store().clone(), Selection::Ids(stale.ids.clone()));
+        let (app, ids) = (app.clone(), stale.ids.clone());
+        let (place, collection_id) = (namespace_id.to_owned(), self.collection_id().to_owned());
         let delete = async move {
-            let deleted = store.delete(&reach, which).await;
+            let _turn = app.writers.turn(&ids).await;
+            documents::settle(&app, &place, &collection_id).await?;
+            let deleted = app.store().delete(&reach, Selection::Ids(ids)).await;
             deleted.map(drop).map_err(ApiError::from)
         };
         self.holding.write(self.written(object_ids), delete).await?;
         if annotated {
-            signal::forget_documents(app, namespace_id, &stale.ids).await?;
+            signal::forget_documents(self.app, namespace_id, &stale.ids).await?;
         }
         Ok(())
     }

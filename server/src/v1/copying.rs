@@ -225,8 +225,10 @@ impl Pair<'_> {
         }
         let ids: Vec<String> = copies.iter().map(|one| one.document_id.clone()).collect();
         quota::check_written(self.app, &self.claim.org_id, target, &ids).await?;
+        let turn = self.app.writers.turn(&ids).await;
         store.upsert(target, copies).await?;
         store.flush().await?;
+        drop(turn);
         signal::note_return(self.app, &target.namespace_id, &ids).await?;
         self.tell(ids).await
     }

@@ -365,11 +365,13 @@ both! {
         }
         let reason = |method: &str, path: &str| server.request(method, path).bearer_auth(&server.key).header("x-namespace", &namespace).header("x-change-reason", "clean up");
         Server::send(reason("DELETE", &format!("{things}/{}", ids[0]))).await.ok();
-        Server::send(reason("DELETE", &format!("{things}/batch")).json(&json!({"document_ids": ids[1..3]}))).await.ok();
+        Server::send(reason("DELETE", &format!("{things}/batch")).json(&json!({"document_ids": ids[1..3], "reason": "there twice"}))).await.ok();
         let one = logs(&server, &format!("?action=document_deleted&resource_id={}", ids[0])).await;
         assert_eq!((&one["total"], &one["results"][0]["reason"]), (&json!(1), &json!("clean up")));
         let many = logs(&server, "?action=document_deleted&resource_id=*").await;
         assert_eq!((&many["total"], &many["results"][0]["changes"]["count"]), (&json!(1), &json!(2)));
+        // What the body says is meant before what the header does.
+        assert_eq!(many["results"][0]["reason"], "there twice");
         assert_eq!(many["results"][0]["changes"]["document_ids"], json!(ids[1..3]));
         // Who may see a document is told with what was before; a refusal of it is no change.
         let shared = format!("{things}/{}/acl", ids[3]);

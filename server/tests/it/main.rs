@@ -134,6 +134,7 @@ mod tiers;
 mod tolerance;
 mod transforming;
 mod triggers;
+mod turns;
 mod unread;
 mod unresolved;
 mod uploads;

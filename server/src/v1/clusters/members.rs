@@ -1,7 +1,7 @@
 //! Who is in which cluster: kept in a file of the execution, and written into the documents where that is asked for.
 
 use bytes::Bytes;
-use loupe_engine::store::{Document, Reach, WithVectors};
+use loupe_engine::store::Document;
 use loupe_wire::{
     ClusterExecutionCentroid, ClusterModel, EnrichmentFieldMapping, Object, Value, reading,
 };
@@ -19,7 +19,6 @@ use crate::{
     v1::{
         collections::{self, COLLECTIONS, lifecycle},
         documents,
-        namespaces::push_event,
     },
 };
 
@@ -157,7 +156,6 @@ async fn write(
     told: &[ClusterExecutionCentroid],
 ) -> Result<()> {
     let namespace_id = &scope.namespace_id;
-    let named = [collection_id.to_owned()];
     let found = match COLLECTIONS
         .find(app.db(), namespace_id, collection_id)
         .await
@@ -170,51 +168,21 @@ async fn write(
         Err(error) => return Err(error),
     };
     let spec = collections::spec(app, namespace_id, &found);
-    let reach = Reach {
-        namespace_id: namespace_id.clone(),
-        collection_ids: named.to_vec(),
-        principal: None,
-    };
     let ids: Vec<String> = step.iter().map(|one| one.document_id.clone()).collect();
-    documents::settle(app, namespace_id, collection_id).await?;
-    let stored = app.store().get(&reach, &ids, WithVectors::Yes).await?;
     let at = app.clock().now().to_rfc3339();
-    let documents = stored.into_iter().filter_map(|mut document| {
+    let tell = |document: &mut Document| {
         let mut members = step.iter();
         let member = members.find(|one| one.document_id == document.document_id);
         let cluster = member.and_then(|one| told.get(one.cluster?));
-        let is_other = put(&mut document, mappings, run, cluster);
-        is_other.then(|| touched(document, &at))
-    });
-    let changed: Vec<Document> = documents.collect();
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let ids: Vec<String> = changed.iter().map(|one| one.document_id.clone()).collect();
-    app.store().upsert(&spec, changed).await?;
-    app.store().flush().await?;
-    let (org_id, namespace_id) = (scope.caller.org_id.clone(), namespace_id.clone());
-    let payload =
-        json!({ "collection_id": collection_id, "document_ids": ids, "count": ids.len() });
-    let now = app.clock().micros();
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let kind = "documents.updated.batch";
-                push_event(tx, &org_id, &namespace_id, kind, payload, now).await
-            })
-        })
+        let is_other = put(document, mappings, run, cluster);
+        if is_other && let Some(internal) = document.payload.get_mut("_internal") {
+            internal["updated_at"] = at.as_str().into();
+        }
+        is_other
+    };
+    documents::rewrite(app, scope, &spec, &ids, &tell)
         .await
-}
-
-/// The document as it is stored after a change.
-fn touched(mut document: Document, at: &str) -> Document {
-    if let Some(internal) = document.payload.get_mut("_internal") {
-        internal["updated_at"] = at.into();
-    }
-    // A document that was read comes without the text that keyword search reads.
-    document.keywords = Some(documents::keywords(&document.payload));
-    document
+        .map(drop)
 }
 
 /// Whether the document says something else than before.

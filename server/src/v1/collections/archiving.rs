@@ -8,7 +8,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use loupe_engine::store::{Document, ListQuery, Reach, WithVectors};
+use loupe_engine::store::{CollectionSpec, Document, ListQuery, Reach, WithVectors};
 use loupe_wire::{CollectionResponse, LifecycleState, reading};
 use serde::Deserialize;
 use tokio::io::AsyncBufReadExt;
@@ -351,11 +351,21 @@ impl Away<'_> {
             }
             if step.len() == PAGE || (is_last && !step.is_empty()) {
                 let documents = std::mem::take(&mut step);
-                self.app.store().upsert(&spec, documents).await?;
+                self.put_back(&spec, documents).await?;
             }
             if is_last {
                 return Ok(self.app.store().flush().await?);
             }
         }
+    }
+
+    /// Writes documents of the file as long as this move has the collection: once it is here again, they are their callers'.
+    async fn put_back(&self, spec: &CollectionSpec, documents: Vec<Document>) -> Result<()> {
+        let ids = documents.iter().map(|one| &one.document_id);
+        let _turn = self.app.writers.turn(ids).await;
+        if !jobs::is_held(self.app.db(), self.claim).await? {
+            return Err(lost());
+        }
+        Ok(self.app.store().upsert(spec, documents).await?)
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use loupe_engine::store::{Document, WithVectors};
 use loupe_wire::{
-    DocumentListStats, ListDocumentsRequest, NamespaceOperation, Object, PaginationResponse, Value,
+    DegradedEntry, DocumentListStats, ListDocumentsRequest, NamespaceOperation, Object,
+    PaginationResponse, Value,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -88,7 +89,7 @@ pub(super) async fn show_one(
 #[derive(Debug, Serialize)]
 pub(super) struct Answer {
     pagination: PaginationResponse,
-    warnings: [Value; 0],
+    warnings: Vec<DegradedEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total_documents: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +130,7 @@ pub(super) async fn list_page(
             .total
             .map(|total| stats(&page.documents, total)),
         pagination: page.pagination,
-        warnings: [],
+        warnings: page.warnings,
         results: None,
         groups: None,
         group_by_field: request.group_by,

@@ -1,10 +1,10 @@
 //! Writing many documents at once, and finding which.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use loupe_engine::{
     filter::Filter,
-    store::{Document, ListQuery, WithVectors},
+    store::{Document, ListQuery, WithVectors, view},
 };
 use loupe_wire::{
     BatchDocumentUpdate, BatchDocumentUpdateResult, BatchUpdateDocumentsRequest,
@@ -13,17 +13,22 @@ use loupe_wire::{
 
 use super::{
     checking::{Checks, words},
-    editing::change,
-    may,
+    editing::{Tries, change},
+    may, settle,
     sight::Sight,
-    writing::save,
+    writing::{Beside, save},
 };
 use crate::{
     app::App,
     auth::{Delete, Scope, Write},
+    db::Record,
     error::{Result, Violation},
     list::parse_filter,
+    v1::collections,
 };
+
+/// Documents of one step, where all that match are meant.
+const PAGE: usize = 500;
 
 /// Sets members of many documents: each its own, or one set on all that match.
 pub async fn update_many(
@@ -43,6 +48,15 @@ pub async fn update_many(
         checks: Checks::of(&collection)?,
     };
     if let Some(updates) = request.updates {
+        for (member, is_sent) in [
+            ("filters", request.filters.is_some()),
+            ("update_data", request.update_data.is_some()),
+        ] {
+            if is_sent {
+                let msg = "send updates, or filters with update_data, not both";
+                return Err(Violation::body(&[member], "value_error", msg, Value::Null).into());
+            }
+        }
         return many.set_each(updates).await;
     }
     let Some(data) = request.update_data else {
@@ -61,7 +75,7 @@ pub async fn update_many(
 struct Many<'a> {
     app: &'a App,
     scope: &'a Scope<Write>,
-    collection: &'a CollectionResponse,
+    collection: &'a Record<CollectionResponse>,
     sight: &'a Sight,
     at: String,
     checks: Option<Checks>,
@@ -85,43 +99,16 @@ impl Many<'_> {
         may(&self.scope.caller, document, NamespaceOperation::WriteData)
     }
 
-    async fn save(&self, documents: Vec<Document>) -> Result<()> {
-        match documents.is_empty() {
-            true => Ok(()),
-            false => save(self.app, self.scope, self.collection, documents).await,
-        }
-    }
-
     /// Sets members of each document that is named.
     async fn set_each(
         &self,
         updates: Vec<BatchDocumentUpdate>,
     ) -> Result<Vec<BatchDocumentUpdateResult>> {
-        let ids: Vec<String> = updates
-            .iter()
-            .map(|update| update.document_id.clone())
-            .collect();
-        let mut documents = self.sight.get(self.app, &ids, WithVectors::Yes).await?;
-        documents.retain(|one| self.is_writable(one));
-        let (mut results, mut written) = (Vec::with_capacity(updates.len()), HashSet::new());
-        for update in updates {
-            let id = update.document_id;
-            let Some(document) = documents.iter_mut().find(|one| one.document_id == id) else {
-                results.push(result(&id, Some("document not found")));
-                continue;
-            };
-            match self.changed(document, update.update_data) {
-                Ok(changed) => {
-                    *document = changed;
-                    results.push(result(&id, None));
-                    written.insert(id);
-                }
-                Err(reason) => results.push(result(&id, Some(&reason))),
-            }
-        }
-        documents.retain(|one| written.contains(&one.document_id));
-        self.save(documents).await?;
-        Ok(results)
+        let results = self.set(&updates, None).await?.into_iter().zip(updates);
+        let told = results.map(|(told, update)| {
+            told.unwrap_or_else(|| result(&update.document_id, Some("document not found")))
+        });
+        Ok(told.collect())
     }
 
     /// Sets the same members of all documents that match, page by page.
@@ -134,32 +121,89 @@ impl Many<'_> {
         loop {
             let query = ListQuery {
                 filter: filter.clone(),
-                limit: 500,
+                limit: PAGE,
                 cursor,
-                vectors: WithVectors::Yes,
                 ..Default::default()
             };
             let page = self.sight.list(self.app, query).await?;
-            let mut documents = page.documents;
-            documents.retain(|one| self.is_writable(one));
-            documents.retain_mut(|document| {
-                let changed = self.changed(document, data.clone());
-                let reason = changed.as_ref().err().map(String::as_str);
-                results.push(result(&document.document_id, reason));
-                match changed {
-                    Ok(changed) => {
-                        *document = changed;
-                        true
-                    }
-                    Err(_) => false,
-                }
+            let updates = page.documents.into_iter().map(|one| BatchDocumentUpdate {
+                document_id: one.document_id,
+                update_data: data.clone(),
             });
-            self.save(documents).await?;
+            let updates: Vec<BatchDocumentUpdate> = updates.collect();
+            let told = self.set(&updates, filter.as_ref()).await?;
+            // What went or changed meanwhile matches no more.
+            results.extend(told.into_iter().flatten());
             match page.next {
                 Some(next) => cursor = Some(next),
                 None => return Ok(results),
             }
         }
+    }
+
+    /// Sets members of documents as they are now; answers what became of each update, none where its document is not there, or
+    /// is not as the filter says any more.
+    async fn set(
+        &self,
+        updates: &[BatchDocumentUpdate],
+        filter: Option<&Filter>,
+    ) -> Result<Vec<Option<BatchDocumentUpdateResult>>> {
+        let (namespace_id, collection_id) = (&self.scope.namespace_id, &self.collection.id);
+        let mut tries = Tries::new(self.app, self.scope);
+        loop {
+            let set = self.set_once(updates, filter, &tries).await;
+            if let Some(set) = tries.outcome(set) {
+                return set;
+            }
+            settle(self.app, namespace_id, collection_id).await?;
+        }
+    }
+
+    async fn set_once(
+        &self,
+        updates: &[BatchDocumentUpdate],
+        filter: Option<&Filter>,
+        tries: &Tries<'_>,
+    ) -> Result<Vec<Option<BatchDocumentUpdateResult>>> {
+        let ids = updates.iter().map(|update| update.document_id.clone());
+        let ids: Vec<String> = ids.collect();
+        let turn = self.app.writers.turn(&ids).await;
+        let since = tries.since().await?;
+        let found = self.sight.get(self.app, &ids, WithVectors::Yes).await?;
+        let matcher = filter.map(Filter::matcher);
+        let is_meant = |one: &Document| {
+            let matcher = matcher.as_ref();
+            self.is_writable(one) && matcher.is_none_or(|matcher| matcher.matches(&view(one)))
+        };
+        let found = found.into_iter().filter(is_meant);
+        let mut documents: BTreeMap<String, Document> =
+            found.map(|one| (one.document_id.clone(), one)).collect();
+        let (mut results, mut written) = (Vec::with_capacity(updates.len()), HashSet::new());
+        for update in updates {
+            let told = documents.get_mut(&update.document_id).map(|document| {
+                let changed = self.changed(document, update.update_data.clone());
+                let reason = changed.as_ref().err().map(String::as_str);
+                let told = result(&update.document_id, reason);
+                if let Ok(changed) = changed {
+                    *document = changed;
+                    written.insert(update.document_id.clone());
+                }
+                told
+            });
+            results.push(told);
+        }
+        documents.retain(|id, _| written.contains(id));
+        if !documents.is_empty() {
+            let beside = Beside {
+                since,
+                turn: Some(turn),
+                ..Beside::default()
+            };
+            let spec = collections::spec(self.app, &self.scope.namespace_id, self.collection);
+            let documents = documents.into_values().collect();
+            save(self.app, self.scope, &spec, documents, beside).await?;
+        }
+        Ok(results)
     }
 }
 

@@ -1,39 +1,72 @@
-//! Changes of one document. It is read, changed and written back whole, so whoever finds that somebody wrote it meanwhile reads it
-//! again.
+//! Changes of documents. Each is read, changed and written back whole in one turn, so nobody of this process writes it in between;
+//! whoever finds that another process did reads it again.
 
-use loupe_engine::store::{Document, WithVectors};
-use loupe_wire::{DocumentPatchRequest, DocumentReplaceRequest, NamespaceOperation, Object, Value};
+use loupe_engine::store::{CollectionSpec, Document, WithVectors};
+use loupe_wire::{
+    CollectionResponse, DocumentPatchRequest, DocumentReplaceRequest, NamespaceOperation, Object,
+    UpdateDocumentACLRequest, Value,
+};
 
 use super::{
-    checking, files, settle,
-    writing::{Beside, CHANGED, SYSTEM, check_id, save_with},
+    checking, files,
+    noted::Noted,
+    settle, sharing,
+    writing::{Beside, CHANGED, SYSTEM, check_id, save},
 };
 use crate::{
     app::App,
-    auth::{Scope, Write},
+    auth::{Level, Scope, Write},
+    db::Record,
     error::Result,
-    v1::events,
+    v1::{collections, events},
 };
 
-/// Documents that are changed at once by several people are read again so many times; then the last word counts.
+/// Documents that several processes change at once are read again so many times; then the last word counts.
 const TRIES: usize = 5;
 
-async fn edit(
-    app: &App,
-    scope: &Scope<Write>,
-    (collection, document_id): (&str, &str),
-    fields: Object,
-    replace: bool,
-) -> Result<Document> {
-    let edit = Edit {
-        app,
-        scope,
-        collection,
-        document_id,
-        fields,
-        replace,
-    };
-    edit.run().await
+/// The tries of a change: reads what it is to be as read after, and asks whether another try is due.
+pub(super) struct Tries<'t> {
+    app: &'t App,
+    org_id: &'t str,
+    left: usize,
+}
+
+impl<'t> Tries<'t> {
+    pub fn new(app: &'t App, scope: &'t Scope<impl Level>) -> Self {
+        Self {
+            app,
+            org_id: &scope.caller.org_id,
+            left: TRIES,
+        }
+    }
+
+    /// The event after which the documents of this try are read; none for the last one, whose word counts.
+    pub async fn since(&self) -> Result<Option<i64>> {
+        match self.left {
+            0 => Ok(None),
+            _ => events::newest(self.app.db(), self.org_id).await.map(Some),
+        }
+    }
+
+    /// The outcome of a try; none where another process came between.
+    pub fn outcome<T>(&mut self, outcome: Result<T>) -> Option<Result<T>> {
+        match outcome {
+            Err(error) if error.has_code(CHANGED) && self.left > 0 => {
+                self.left -= 1;
+                None
+            }
+            outcome => Some(outcome),
+        }
+    }
+}
+
+/// What is to become of a document.
+#[derive(Clone, Copy)]
+enum Change<'c> {
+    /// User fields over it, or in place of those that it has.
+    Fields { fields: &'c Object, replace: bool },
+    /// Others than before see it.
+    Sight(&'c UpdateDocumentACLRequest),
 }
 
 struct Edit<'e> {
@@ -41,61 +74,85 @@ struct Edit<'e> {
     scope: &'e Scope<Write>,
     collection: &'e str,
     document_id: &'e str,
-    fields: Object,
-    replace: bool,
+    change: Change<'e>,
 }
 
 impl Edit<'_> {
     async fn run(self) -> Result<Document> {
-        for _ in 0..TRIES {
-            let since = events::newest(self.app.db(), &self.scope.caller.org_id).await?;
-            match self.once(Some(since)).await {
-                Err(error) if error.has_code(CHANGED) => self.wait().await?,
-                edited => return edited,
+        let mut tries = Tries::new(self.app, self.scope);
+        loop {
+            let edited = self.once(&tries).await;
+            if let Some(edited) = tries.outcome(edited) {
+                return edited;
             }
+            self.wait().await?;
         }
-        self.once(None).await
     }
 
-    /// Until the store has what somebody else wrote.
+    /// Until the store has what another process wrote.
     async fn wait(&self) -> Result<()> {
         let (app, scope) = (self.app, self.scope);
-        let operation = NamespaceOperation::WriteData;
+        let operation = self.operation();
         let (collection, _) = super::open(app, scope, self.collection, operation).await?;
         settle(app, &scope.namespace_id, &collection.id)
             .await
             .map(drop)
     }
 
+    fn operation(&self) -> NamespaceOperation {
+        match self.change {
+            Change::Fields { .. } => NamespaceOperation::WriteData,
+            Change::Sight(_) => NamespaceOperation::ManagePermissions,
+        }
+    }
+
     /// Changes the document as it is now.
-    async fn once(&self, since: Option<i64>) -> Result<Document> {
+    async fn once(&self, tries: &Tries<'_>) -> Result<Document> {
         let (app, scope) = (self.app, self.scope);
-        let (operation, vectors) = (NamespaceOperation::WriteData, WithVectors::Yes);
+        let own = [self.document_id.to_owned()];
+        let turn = app.writers.turn(&own).await;
+        let since = tries.since().await?;
         let found = super::find(
             app,
             scope,
             self.collection,
             self.document_id,
-            operation,
-            vectors,
+            self.operation(),
+            WithVectors::Yes,
         );
-        let (collection, mut document) = found.await?;
-        check_id(
-            &self.fields,
-            "document_id",
-            &[document.document_id.as_str()],
-        )?;
-        let own = [collection.id.as_str(), collection.name.as_str()];
-        check_id(&self.fields, "collection_id", &own)?;
-        let at = app.clock().now().to_rfc3339();
-        change(&mut document, self.fields.clone(), self.replace, &at);
-        let document = checking::admit(&collection, document).await?;
+        let (collection, document) = found.await?;
+        let (document, noted) = self.changed(&collection, document).await?;
         let beside = Beside {
+            noted,
             since,
+            turn: Some(turn),
             ..Beside::default()
         };
-        save_with(app, scope, &collection, vec![document.clone()], beside).await?;
+        let spec = collections::spec(app, &scope.namespace_id, &collection);
+        save(app, scope, &spec, vec![document.clone()], beside).await?;
         Ok(document)
+    }
+
+    async fn changed(
+        &self,
+        collection: &Record<CollectionResponse>,
+        mut document: Document,
+    ) -> Result<(Document, Option<Noted>)> {
+        let at = self.app.clock().now().to_rfc3339();
+        match self.change {
+            Change::Sight(request) => {
+                let noted = sharing::share(&mut document, request, &at);
+                Ok((document, noted))
+            }
+            Change::Fields { fields, replace } => {
+                let own = [collection.id.as_str(), collection.name.as_str()];
+                check_id(fields, "document_id", &[document.document_id.as_str()])?;
+                check_id(fields, "collection_id", &own)?;
+                change(&mut document, fields.clone(), replace, &at);
+                let document = checking::admit(collection, document).await?;
+                Ok((document, None))
+            }
+        }
     }
 }
 
@@ -122,6 +179,22 @@ fn with_metadata(mut fields: Object, metadata: Option<Object>) -> Object {
     fields
 }
 
+async fn edit(
+    app: &App,
+    scope: &Scope<Write>,
+    (collection, document_id): (&str, &str),
+    change: Change<'_>,
+) -> Result<Document> {
+    let edit = Edit {
+        app,
+        scope,
+        collection,
+        document_id,
+        change,
+    };
+    edit.run().await
+}
+
 /// Sets the members sent, keeps the others.
 pub async fn patch(
     app: &App,
@@ -130,8 +203,10 @@ pub async fn patch(
     document_id: &str,
     request: DocumentPatchRequest,
 ) -> Result<Document> {
-    let fields = with_metadata(request.extra, request.metadata);
-    edit(app, scope, (collection, document_id), fields, false).await
+    let fields = &with_metadata(request.extra, request.metadata);
+    let replace = false;
+    let change = Change::Fields { fields, replace };
+    edit(app, scope, (collection, document_id), change).await
 }
 
 /// Replaces every user field.
@@ -142,6 +217,57 @@ pub async fn replace(
     document_id: &str,
     request: DocumentReplaceRequest,
 ) -> Result<Document> {
-    let fields = with_metadata(request.extra, request.metadata);
-    edit(app, scope, (collection, document_id), fields, true).await
+    let fields = &with_metadata(request.extra, request.metadata);
+    let replace = true;
+    let change = Change::Fields { fields, replace };
+    edit(app, scope, (collection, document_id), change).await
+}
+
+/// Who may see and change a document.
+pub async fn set_acl(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &str,
+    document_id: &str,
+    request: UpdateDocumentACLRequest,
+) -> Result<Document> {
+    let change = Change::Sight(&request);
+    edit(app, scope, (collection, document_id), change).await
+}
+
+/// Writes into documents what work of the server found out before: into those that are there still, as they are now, and that
+/// `change` makes other ones. Answers their ids.
+///
+/// # Errors
+/// The collection is not active; a store or the database fails.
+pub async fn rewrite(
+    app: &App,
+    scope: &Scope<impl Level>,
+    spec: &CollectionSpec,
+    ids: &[String],
+    change: &(dyn Fn(&mut Document) -> bool + Sync),
+) -> Result<Vec<String>> {
+    let reach = scope.reach(vec![spec.collection_id.clone()]);
+    let mut tries = Tries::new(app, scope);
+    loop {
+        let turn = app.writers.turn(ids).await;
+        let since = tries.since().await?;
+        settle(app, &spec.namespace_id, &spec.collection_id).await?;
+        let mut documents = app.store().get(&reach, ids, WithVectors::Yes).await?;
+        documents.retain_mut(|one| change(one));
+        if documents.is_empty() {
+            return Ok(Vec::new());
+        }
+        let written = documents.iter().map(|one| one.document_id.clone());
+        let written: Vec<String> = written.collect();
+        let beside = Beside {
+            since,
+            turn: Some(turn),
+            ..Beside::default()
+        };
+        let saved = save(app, scope, spec, documents, beside).await;
+        if let Some(saved) = tries.outcome(saved) {
+            return saved.map(|_| written);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use loupe_engine::{
     filter::{Condition, Filter, Operator},
     store::{Direction, Document, ListQuery, Ranking, Reach, SearchQuery, Sort, WithVectors},
 };
-use loupe_wire::{ListPartition, PaginationResponse};
+use loupe_wire::{DegradedEntry, ListPartition, PaginationResponse};
 
 use crate::{
     app::App,
@@ -31,6 +31,8 @@ pub struct Listing {
 pub struct Page {
     pub documents: Vec<Document>,
     pub pagination: PaginationResponse,
+    /// What was asked for and cannot be had.
+    pub warnings: Vec<DegradedEntry>,
 }
 
 /// `field`, `-field`, `field:desc` or `field:asc`.
@@ -132,8 +134,12 @@ pub async fn list(app: &App, reach: &Reach, mut listing: Listing) -> Result<Page
     } else {
         None
     };
-    let (documents, next) = match &listing.search {
-        Some(text) => search(app, reach, text, &listing).await?,
+    let warnings = unheard(&listing);
+    let (documents, next, is_more) = match &listing.search {
+        Some(text) => {
+            let (documents, is_more) = search(app, reach, text, &listing).await?;
+            (documents, None, is_more)
+        }
         None => {
             let query = ListQuery {
                 filter: listing.filter,
@@ -144,7 +150,8 @@ pub async fn list(app: &App, reach: &Reach, mut listing: Listing) -> Result<Page
                 vectors: listing.vectors,
             };
             let page = app.store().list(reach, query).await?;
-            (page.documents, page.next)
+            let is_more = page.next.is_some();
+            (page.documents, page.next, is_more)
         }
     };
     let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -154,10 +161,9 @@ pub async fn list(app: &App, reach: &Reach, mut listing: Listing) -> Result<Page
         page: Some(number(offset / limit.max(1) + 1)),
         page_size: Some(number(limit)),
         total_pages: total.map(|total| (total + number(limit) - 1) / number(limit)),
-        next_page: next
-            .as_ref()
-            .filter(|_| by_offset)
-            .and_then(|_| page_at(offset + documents.len(), limit)),
+        next_page: (is_more && by_offset)
+            .then(|| page_at(offset + documents.len(), limit))
+            .flatten(),
         previous_page: (offset > 0)
             .then(|| format!("?limit={limit}&offset={}", offset.saturating_sub(limit))),
         next_cursor: next,
@@ -165,32 +171,63 @@ pub async fn list(app: &App, reach: &Reach, mut listing: Listing) -> Result<Page
     Ok(Page {
         documents,
         pagination,
+        warnings,
     })
 }
 
+/// What is asked for beside words to search for, and cannot be had with them.
+fn unheard(listing: &Listing) -> Vec<DegradedEntry> {
+    if listing.search.is_none() {
+        return Vec::new();
+    }
+    let asked = [
+        (
+            "sort",
+            listing.sort.is_some(),
+            "what words find is ranked by them: leave sort or search out",
+        ),
+        (
+            "cursor",
+            listing.cursor.is_some(),
+            "what words find is ranked: go on by offset",
+        ),
+        (
+            "include_total",
+            listing.include_total,
+            "what words find is not counted: count with filters, where words are a condition of a field",
+        ),
+    ];
+    let asked = asked.into_iter().filter(|(_, is_asked, _)| *is_asked);
+    let entry = |(member, _, next_step): (&str, bool, &str)| DegradedEntry {
+        resource: "query".into(),
+        id: Some(member.into()),
+        reason: "not_with_search".into(),
+        next_step: next_step.into(),
+        stage: None,
+    };
+    asked.map(entry).collect()
+}
+
+/// What words find, and whether there is more.
 async fn search(
     app: &App,
     reach: &Reach,
     text: &str,
     listing: &Listing,
-) -> Result<(Vec<Document>, Option<String>)> {
+) -> Result<(Vec<Document>, bool)> {
     let query = SearchQuery {
         ranking: Ranking::Keywords {
             text: text.to_owned(),
         },
         filter: listing.filter.clone(),
-        limit: listing.offset + listing.limit,
+        limit: listing.offset + listing.limit + 1,
         min_score: None,
         vectors: listing.vectors,
     };
     let hits = app.store().search(reach, query).await?;
-    Ok((
-        hits.into_iter()
-            .skip(listing.offset)
-            .map(|hit| hit.document)
-            .collect(),
-        None,
-    ))
+    let is_more = hits.len() > listing.offset + listing.limit;
+    let shown = hits.into_iter().skip(listing.offset).take(listing.limit);
+    Ok((shown.map(|hit| hit.document).collect(), is_more))
 }
 
 #[cfg(test)]

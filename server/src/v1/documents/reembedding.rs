@@ -16,6 +16,7 @@ use serde_json::json;
 use super::{
     journal::Entry,
     settle,
+    turns::Turn,
     writing::{self, Beside, CHANGED},
 };
 use crate::{
@@ -359,6 +360,7 @@ impl<'a> Pass<'a> {
             .collect();
         let ids: Vec<String> = made.keys().cloned().collect();
         // Embedding takes its time: what callers wrote meanwhile must not be written over.
+        let turn = app.writers.turn(&ids).await;
         let since = events::newest(app.db(), &self.scope.caller.org_id).await?;
         let mut documents = self.read(&ids).await?;
         let mut changed = Vec::new();
@@ -380,7 +382,7 @@ impl<'a> Pass<'a> {
         if !jobs::is_held(app.db(), self.claim).await? {
             return Err(ApiError::conflict("", "the lease of this task was lost"));
         }
-        let written = self.keep(documents, since, &mut changed).await?;
+        let written = self.keep(documents, (since, turn), &mut changed).await?;
         Ok((written, changed))
     }
 
@@ -388,7 +390,7 @@ impl<'a> Pass<'a> {
     async fn keep(
         &self,
         documents: Vec<Document>,
-        since: i64,
+        (since, turn): (i64, Turn),
         changed: &mut Vec<String>,
     ) -> Result<usize> {
         let ids: Vec<String> = documents
@@ -406,6 +408,7 @@ impl<'a> Pass<'a> {
         let told = [(kind, ids.as_slice())];
         let beside = Beside {
             since: Some(since),
+            turn: Some(turn),
             ..Beside::default()
         };
         match writing::write_with(self.app, self.scope, entry, &told, beside).await {

@@ -92,13 +92,24 @@ async fn list_descendants(
     Ok(Json(shown(&app, found)))
 }
 
-/// A document that goes with the one it was made of.
+/// A document that goes, by itself or with the one it was made of.
 pub(super) struct Below {
     pub document_id: String,
     /// Its access list.
     pub acl: Option<Value>,
     /// Its files, if it has any.
     pub left: Option<Left>,
+}
+
+impl Below {
+    pub fn of(namespace_id: &str, document: &Document) -> Self {
+        let internal = document.payload.get("_internal");
+        Self {
+            acl: internal.and_then(|internal| internal.get("_acl").cloned()),
+            left: Left::of(namespace_id, document),
+            document_id: document.document_id.clone(),
+        }
+    }
 }
 
 /// Documents that were made of these ones, and of those, collection by collection, whatever the caller sees of them.
@@ -134,13 +145,7 @@ pub(super) async fn made_of(
                     continue;
                 }
                 left.push(document.document_id.clone());
-                let acl = document.payload.get("_internal");
-                let acl = acl.and_then(|internal| internal.get("_acl").cloned());
-                let below = Below {
-                    acl,
-                    left: Left::of(namespace_id, &document),
-                    document_id: document.document_id,
-                };
+                let below = Below::of(namespace_id, &document);
                 made.entry(document.collection_id).or_default().push(below);
             }
             query.cursor = page.next;

@@ -8,11 +8,11 @@ use loupe_engine::{
 };
 use loupe_wire::{
     BatchDeleteDocumentsRequest, BatchDeleteDocumentsResponse, BatchDocumentDeleteResult,
-    BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, BulkUpdateDocumentsRequest,
-    BulkUpdateDocumentsResponse, DocumentCountResponse, DocumentCreateRequest,
-    DocumentPatchRequest, DocumentReplaceRequest, DocumentResponse, GenericDeleteResponse,
-    ListDocumentsRequest, ListDocumentsResponse, NamespaceOperation, SortDirection,
-    UpdateDocumentACLRequest, Value,
+    BatchDocumentUpdateResult, BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse,
+    BulkUpdateDocumentsRequest, BulkUpdateDocumentsResponse, DocumentCountResponse,
+    DocumentCreateRequest, DocumentPatchRequest, DocumentReplaceRequest, DocumentResponse,
+    GenericDeleteResponse, ListDocumentsRequest, ListDocumentsResponse, NamespaceOperation,
+    SortDirection, UpdateDocumentACLRequest, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -32,6 +32,7 @@ use crate::{
     list::{self, parse_filter},
     openapi::routes,
     v1::collections,
+    words::said,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -372,22 +373,41 @@ async fn update_matching_documents(
         update_data: Some(request.update_data),
     };
     let updated = super::update_many(&app, &scope, &collection, request).await?;
-    Ok(Json(BulkUpdateDocumentsResponse {
-        status: Some("COMPLETED".into()),
-        updated_count: i64::try_from(updated.iter().filter(|one| one.success).count()).ok(),
-        message: "the documents are updated".into(),
+    Ok(Json(told(&updated)))
+}
+
+/// What became of documents that were updated together: those that stay as they are, and why the first of them does.
+fn told(updated: &[BatchDocumentUpdateResult]) -> BulkUpdateDocumentsResponse {
+    let count = updated.iter().filter(|one| one.success).count();
+    let mut refused = updated.iter().filter_map(|one| one.error.as_deref());
+    let (status, message) = match (refused.next(), updated.len() - count) {
+        (Some(reason), several) => (
+            "COMPLETED_WITH_ERRORS",
+            format!(
+                "{}: {reason}",
+                said(several, "document", ("stays as it is", "stay as they are"))
+            ),
+        ),
+        (None, _) if count == 0 => ("COMPLETED", "no document matches".to_owned()),
+        (None, _) => ("COMPLETED", "the documents are updated".to_owned()),
+    };
+    BulkUpdateDocumentsResponse {
+        status: Some(status.into()),
+        updated_count: i64::try_from(count).ok(),
+        message,
         ..Default::default()
-    }))
+    }
 }
 
 /// Removes many documents by id.
 #[utoipa::path(delete, path = "/v1/collections/{collection_identifier}/documents/batch", tag = "documents", request_body = BatchDeleteDocumentsRequest, responses((status = 200, body = BatchDeleteDocumentsResponse)))]
 async fn delete_documents(
     State(app): State<App>,
-    scope: Scope<Delete>,
+    mut scope: Scope<Delete>,
     Path(collection): Path<String>,
     Body(request): Body<BatchDeleteDocumentsRequest>,
 ) -> Result<Json<BatchDeleteDocumentsResponse>> {
+    scope.caller.gives(request.reason);
     let ids = match (request.document_ids, request.filters) {
         (Some(ids), None) => ids,
         (None, Some(filters)) => {

@@ -22,8 +22,9 @@ use super::{
     journal::Entry,
     may,
     sight::Sight,
+    turns::Turn,
     vectors::check_vectors,
-    writing::write,
+    writing::{Beside, write_with},
 };
 use crate::{
     app::App,
@@ -69,8 +70,9 @@ struct Outcome {
     dropped: Vec<(String, Vec<String>)>,
 }
 
-/// Documents that may be written as they are.
+/// Documents that may be written as they are, by nobody else until this is written or dropped.
 pub struct Checked {
+    turn: Turn,
     sent: Vec<Sent>,
     /// Those of them that are there already.
     found: HashMap<String, Document>,
@@ -94,6 +96,10 @@ pub async fn checked(
     quota::check_writing(app, &scope.caller.org_id).await?;
     let spec = collections::spec(app, &scope.namespace_id, collection);
     let sent = check(&spec, scope, request.documents)?;
+    let ids = sent
+        .iter()
+        .flat_map(|one| [&one.id, &one.document.document_id]);
+    let turn = app.writers.turn(ids).await;
     let (sent, found) = settle(app, scope, &spec, sent).await?;
     allow(scope, &sent, &found)?;
     let (sent, warnings) = conform(collection, sent).await?;
@@ -103,6 +109,7 @@ pub async fn checked(
         quota::check_documents(app, &scope.caller, new).await?;
     }
     Ok(Checked {
+        turn,
         sent,
         found,
         write_token: request.options.is_some_and(|options| options.write_token),
@@ -121,6 +128,7 @@ pub async fn upsert(
     checked: Checked,
 ) -> Result<BYOUpsertResponse> {
     let Checked {
+        turn,
         sent,
         found,
         write_token: token,
@@ -138,7 +146,7 @@ pub async fn upsert(
     let mut outcome = making.run(sent, found);
     outcome.written = mark(collection, outcome.written).await?;
     let dropped = outcome.dropped.iter().cloned().collect();
-    keep(app, scope, collection, spec, outcome).await?;
+    keep(app, scope, collection, (spec, turn), outcome).await?;
     Ok(BYOUpsertResponse {
         inserted: i64::try_from(document_ids.len()).unwrap_or(i64::MAX),
         document_ids,
@@ -294,7 +302,7 @@ async fn keep(
     app: &App,
     scope: &Scope<Write>,
     collection: &CollectionResponse,
-    spec: CollectionSpec,
+    (spec, turn): (CollectionSpec, Turn),
     outcome: Outcome,
 ) -> Result<()> {
     let mut documents = outcome.written;
@@ -320,7 +328,11 @@ async fn keep(
         (created, outcome.created.as_slice()),
         (changed, outcome.changed.as_slice()),
     ];
-    write(app, scope, entry, &told).await?;
+    let beside = Beside {
+        turn: Some(turn),
+        ..Beside::default()
+    };
+    write_with(app, scope, entry, &told, beside).await?;
     taxonomies::keep(app, &caller.org_id, copies).await
 }
 

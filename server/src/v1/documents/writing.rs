@@ -1,22 +1,21 @@
 //! Writing documents: journalled, applied, told of.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use loupe_engine::store::{CollectionSpec, Document, WithVectors};
-use loupe_wire::{CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object, Value};
+use loupe_engine::store::{CollectionSpec, Document};
+use loupe_wire::{DocumentCreateRequest, NamespaceOperation, Object, Value};
 use serde_json::json;
 
 use super::{
     applying, checking,
     journal::{self, Entry},
-    may,
     noted::Noted,
-    related::{Below, made_of},
+    turns::Turn,
     vectors::check_vectors,
 };
 use crate::{
     app::App,
-    auth::{Delete, Level, Scope, Write},
+    auth::{Caller, Level, Scope, Write},
     error::{ApiError, Result, Violation},
     limits::quota,
     v1::{
@@ -59,8 +58,10 @@ pub(super) struct Beside {
     pub left: Vec<Left>,
     /// What the audit log is told.
     pub noted: Option<Noted>,
-    /// The documents are as they were read after this event, and others may write them too.
+    /// The documents are as they were read after this event, and other processes may write them too.
     pub since: Option<i64>,
+    /// The turn in which they were read. It lasts until they are written, whether or not somebody waits for that.
+    pub turn: Option<Turn>,
 }
 
 /// Journals and applies one write, and tells of it: each kind of event names its documents.
@@ -85,62 +86,96 @@ pub(super) async fn write_with(
     told: &[(&'static str, &[String])],
     beside: Beside,
 ) -> Result<HashSet<String>> {
-    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
-    let now = app.clock().micros();
-    let collection_id = entry.place().1.to_owned();
-    let place = (namespace_id.as_str(), collection_id.as_str());
-    let events = told_events(place, told, &beside.readers);
-    let deleted = match &entry {
-        Entry::Delete { document_ids, .. } => document_ids.clone(),
-        Entry::Upsert { .. } => Vec::new(),
-    };
-    let removed = (!deleted.is_empty()).then(|| Noted::removed(&collection_id, &deleted));
-    let noted = beside.noted.or(removed);
-    let (since, left) = (beside.since, beside.left);
+    let events = told_events(
+        (&scope.namespace_id, entry.place().1),
+        told,
+        &beside.readers,
+    );
     // What comes again under an id of one's own has its annotations again.
     let is_made = |kind: &str| matches!(kind, "document.created" | "collection.documents.written");
     let made = told.iter().filter(|(kind, _)| is_made(kind));
-    let moved = made.flat_map(|(_, ids)| ids.iter()).chain(&deleted);
-    let moved: Vec<String> = moved.cloned().collect();
-    let caller = scope.caller.clone();
-    let least = app.next_journal_seq();
-    let (journalled, written) = (entry.clone(), collection_id.clone());
-    let (seq, annotated) = app
-        .db()
-        .write(move |tx| {
+    let writing = Writing {
+        app: app.clone(),
+        caller: scope.caller.clone(),
+        namespace_id: scope.namespace_id.clone(),
+        events,
+        made: made.flat_map(|(_, ids)| ids.iter().cloned()).collect(),
+        beside,
+    };
+    // Who has the next turn reads all of it or nothing.
+    app.to_its_end(writing.run(entry)).await
+}
+
+/// A write on its way.
+struct Writing {
+    app: App,
+    caller: Caller,
+    namespace_id: String,
+    events: Vec<(&'static str, Value)>,
+    /// Documents that were not there before.
+    made: Vec<String>,
+    beside: Beside,
+}
+
+impl Writing {
+    async fn run(mut self, entry: Entry) -> Result<HashSet<String>> {
+        let turn = self.beside.turn.take();
+        let (app, namespace_id) = (self.app.clone(), self.namespace_id.clone());
+        let collection_id = entry.place().1.to_owned();
+        let deleted = match &entry {
+            Entry::Delete { document_ids, .. } => document_ids.clone(),
+            Entry::Upsert { .. } => Vec::new(),
+        };
+        if !deleted.is_empty() && self.beside.noted.is_none() {
+            self.beside.noted = Some(Noted::removed(&collection_id, &deleted));
+        }
+        self.made.extend(deleted.iter().cloned());
+        let in_order = self.beside.since.is_some();
+        let (seq, annotated) = self.journal(entry.clone()).await?;
+        let behind = applying::apply(&app, seq, entry, in_order).await?;
+        if annotated > 0
+            && let Err(error) = signal::forget_documents(&app, &namespace_id, &deleted).await
+        {
+            // They were noted, and go later.
+            tracing::warn!(%error, collection_id, "annotations of removed documents are still mirrored");
+        }
+        drop(turn);
+        Ok(behind)
+    }
+
+    /// The entry's number, and how many annotations its documents have.
+    async fn journal(self, entry: Entry) -> Result<(i64, u64)> {
+        let (db, now) = (self.app.db().clone(), self.app.clock().micros());
+        let least = self.app.next_journal_seq();
+        db.write(move |tx| {
             Box::pin(async move {
-                let own = events.len();
-                for (kind, payload) in events {
-                    push_event(tx, &org_id, &namespace_id, kind, payload, now).await?;
+                let (org_id, namespace_id) =
+                    (self.caller.org_id.as_str(), self.namespace_id.as_str());
+                let own = self.events.len();
+                for (kind, payload) in self.events {
+                    push_event(tx, org_id, namespace_id, kind, payload, now).await?;
                 }
                 // Asked behind the event: its number is one lock with that of a change of state. Either the change is seen
                 // here, or whoever puts the documents away finds this entry.
                 let table = &collections::COLLECTIONS;
-                let found = table.find_in(tx, &namespace_id, &written).await?;
+                let found = table.find_in(tx, namespace_id, entry.place().1).await?;
                 collections::lifecycle::check_active(&found)?;
-                if let Some(since) = since {
-                    let mut told = events::since(tx, &org_id, &namespace_id, since).await?;
+                if let Some(since) = self.beside.since {
+                    let mut told = events::since(tx, org_id, namespace_id, since).await?;
                     told.truncate(told.len().saturating_sub(own));
-                    check_untold(&told, &journalled)?;
+                    check_untold(&told, &entry)?;
                 }
-                let seq = journal::insert(tx, least, &journalled, now).await?;
-                if let Some(noted) = noted {
-                    audit::record(tx, &caller, noted.change(), now).await?;
+                let seq = journal::insert(tx, least, &entry, now).await?;
+                if let Some(noted) = self.beside.noted {
+                    audit::record(tx, &self.caller, noted.change(), now).await?;
                 }
-                let annotated = signal::note_documents(tx, &namespace_id, &moved, now).await?;
-                removal::leave_in(tx, &org_id, &namespace_id, &left, now).await?;
+                let annotated = signal::note_documents(tx, namespace_id, &self.made, now).await?;
+                removal::leave_in(tx, org_id, namespace_id, &self.beside.left, now).await?;
                 Ok((seq, annotated))
             })
         })
-        .await?;
-    let behind = applying::apply(app, seq, entry, since.is_some()).await?;
-    if annotated > 0
-        && let Err(error) = signal::forget_documents(app, &scope.namespace_id, &deleted).await
-    {
-        // They were noted, and go later.
-        tracing::warn!(%error, collection_id, "annotations of removed documents are still mirrored");
+        .await
     }
-    Ok(behind)
 }
 
 /// Refuses an entry with documents that events tell of.
@@ -161,7 +196,7 @@ fn check_untold(told: &[Object], entry: &Entry) -> Result<()> {
 }
 
 /// The events of a write, with what each tells.
-fn told_events(
+pub(super) fn told_events(
     (namespace_id, collection_id): (&str, &str),
     told: &[(&'static str, &[String])],
     readers: &Object,
@@ -185,34 +220,6 @@ fn told_events(
     let told = told.iter().filter(|(_, ids)| !ids.is_empty());
     told.map(|(kind, ids)| (*kind, payload(kind, ids)))
         .collect()
-}
-
-fn removal_event(ids: &[String]) -> &'static str {
-    match ids.len() {
-        1 => "document.deleted",
-        _ => "documents.deleted.batch",
-    }
-}
-
-/// The events that tell of documents which are removed with what they were made of, by collection.
-pub fn removal_events(namespace_id: &str, documents: &[Document]) -> Vec<(&'static str, Value)> {
-    let mut removed: BTreeMap<&str, (Vec<String>, Object)> = BTreeMap::new();
-    for one in documents {
-        let (ids, readers) = removed.entry(&one.collection_id).or_default();
-        let internal = one.payload.get("_internal");
-        // Nobody can ask later who could see a document that is gone.
-        if let Some(acl) = internal.and_then(|internal| internal.get("_acl")) {
-            readers.insert(one.document_id.clone(), acl.clone());
-        }
-        ids.push(one.document_id.clone());
-    }
-    let told = removed
-        .into_iter()
-        .flat_map(|(collection, (ids, readers))| {
-            let told = [(removal_event(&ids), ids.as_slice())];
-            told_events((namespace_id, collection), &told, &readers)
-        });
-    told.collect()
 }
 
 /// The text that keyword search reads: every text member, in order.
@@ -361,23 +368,14 @@ pub(super) fn check_id(sent: &Object, member: &str, own: &[&str]) -> Result<()> 
     Err(Violation::body(&[member], "immutable_field", msg, id.clone()).into())
 }
 
+/// Writes documents that were read over themselves, with what comes beside it.
 pub(super) async fn save(
     app: &App,
     scope: &Scope<impl Level>,
-    collection: &CollectionResponse,
-    documents: Vec<Document>,
-) -> Result<()> {
-    save_with(app, scope, collection, documents, Beside::default()).await
-}
-
-/// The same with what comes beside it.
-pub(super) async fn save_with(
-    app: &App,
-    scope: &Scope<impl Level>,
-    collection: &CollectionResponse,
+    spec: &CollectionSpec,
     mut documents: Vec<Document>,
     beside: Beside,
-) -> Result<()> {
+) -> Result<HashSet<String>> {
     // A document that was read comes without the text that keyword search reads.
     for document in &mut documents {
         document.keywords = Some(keywords(&document.payload));
@@ -392,86 +390,8 @@ pub(super) async fn save_with(
         "documents.updated.batch"
     };
     let entry = Entry::Upsert {
-        collection: collections::spec(app, &scope.namespace_id, collection),
+        collection: spec.clone(),
         documents,
     };
-    let told = [(kind, ids.as_slice())];
-    let written = write_with(app, scope, entry, &told, beside).await;
-    written.map(drop)
-}
-
-pub async fn delete(
-    app: &App,
-    scope: &Scope<Delete>,
-    collection: &str,
-    document_ids: Vec<String>,
-) -> Result<Vec<String>> {
-    let operation = NamespaceOperation::DeleteData;
-    let (collection, sight) = super::open(app, scope, collection, operation).await?;
-    let collection_id = collection.id.clone();
-    let mut found = app
-        .store()
-        .get(&sight.reach, &document_ids, WithVectors::No)
-        .await?;
-    // A single one that the scopes do not cover is refused; of many those go that they cover.
-    if let ([_], [one]) = (document_ids.as_slice(), found.as_slice()) {
-        sight.check(&scope.caller, one)?;
-    }
-    found.retain(|one| {
-        sight.check(&scope.caller, one).is_ok() && may(&scope.caller, one, operation)
-    });
-    // Nobody can ask later who could see a document that is gone.
-    let readers = found.iter().filter_map(|one| {
-        let acl = one.payload.get("_internal")?.get("_acl")?;
-        Some((one.document_id.clone(), acl.clone()))
-    });
-    let readers = readers.collect();
-    let left = |one: &Document| Left::of(&scope.namespace_id, one);
-    let left: Vec<Left> = found.iter().filter_map(left).collect();
-    let found: Vec<String> = found.into_iter().map(|one| one.document_id).collect();
-    if found.is_empty() {
-        return Ok(found);
-    }
-    // What was made of them goes first: a process that dies in between leaves nothing without its source.
-    for (below, removed) in made_of(app, &scope.namespace_id, &found).await? {
-        let (mut ids, mut readers, mut left) = (Vec::new(), Object::new(), Vec::new());
-        for one in removed {
-            let Below {
-                document_id,
-                acl,
-                left: own,
-            } = one;
-            readers.extend(acl.map(|acl| (document_id.clone(), acl)));
-            left.extend(own);
-            ids.push(document_id);
-        }
-        remove(app, scope, below, ids, readers, left).await?;
-    }
-    remove(app, scope, collection_id, found.clone(), readers, left).await?;
-    // Their files go once nothing shows them.
-    app.work.notify_one();
-    Ok(found)
-}
-
-async fn remove(
-    app: &App,
-    scope: &Scope<Delete>,
-    collection_id: String,
-    ids: Vec<String>,
-    readers: Object,
-    left: Vec<Left>,
-) -> Result<()> {
-    let kind = removal_event(&ids);
-    let entry = Entry::Delete {
-        namespace_id: scope.namespace_id.clone(),
-        collection_id,
-        document_ids: ids.clone(),
-    };
-    let beside = Beside {
-        readers,
-        left,
-        ..Beside::default()
-    };
-    let written = write_with(app, scope, entry, &[(kind, &ids)], beside).await;
-    written.map(drop)
+    write_with(app, scope, entry, &[(kind, ids.as_slice())], beside).await
 }

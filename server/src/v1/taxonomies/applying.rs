@@ -1,11 +1,14 @@
 //! Storing what a taxonomy gives: to the documents that a collection has, by a task.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use futures::StreamExt as _;
 use loupe_engine::{
     filter::Filter,
-    stage::{RunError, taxonomy::Taxonomy},
+    stage::{
+        RunError,
+        taxonomy::{Match, Taxonomy},
+    },
     store::{CollectionSpec, Document, ListQuery, WithVectors},
 };
 use loupe_wire::{
@@ -17,7 +20,7 @@ use serde_json::json;
 
 use super::{
     building,
-    enriched::{copied, is_done, put, style_of},
+    enriched::{copied, copy_id, is_done, put, style_of},
     executing::{self, Candidate, classify_timed},
     store::{self, TAXONOMIES},
 };
@@ -280,21 +283,13 @@ impl<'a> Pass<'a> {
             .buffered(at_once)
             .collect()
             .await;
-        let mut changed = Vec::new();
-        let at = app.clock().now().to_rfc3339();
-        for (mut document, (found, took_ms)) in todo.into_iter().zip(found) {
+        let mut said = BTreeMap::new();
+        for (document, (found, took_ms)) in todo.into_iter().zip(found) {
             done.stats.processed_docs += 1;
             match found {
                 Ok(matches) if !matches.is_empty() => {
                     done.stats.enriched += 1;
-                    put(
-                        self.taxonomy,
-                        &mut document,
-                        &matches,
-                        self.style,
-                        (&at, took_ms),
-                    );
-                    changed.push(document);
+                    said.insert(document.document_id, (matches, took_ms));
                 }
                 Ok(_) => {}
                 Err(RunError::Invalid(reason) | RunError::Away(reason)) => {
@@ -305,46 +300,56 @@ impl<'a> Pass<'a> {
             }
         }
         match &work.target_collection_id {
-            None => self.replace(changed).await,
-            Some(_) => {
-                let count = i64::try_from(changed.len()).unwrap_or(i64::MAX);
-                quota::check_documents(app, &self.scope.caller, count).await?;
-                let copies: Vec<Document> = changed
-                    .into_iter()
-                    .map(|one| copied(one, &self.spec, self.taxonomy))
-                    .collect();
-                let (org_id, spec) = (&self.scope.caller.org_id, self.spec.clone());
-                keep(app, org_id, vec![(spec, copies)]).await
-            }
+            None => self.replace(&said).await,
+            Some(_) => self.copy(&said).await,
         }
     }
 
-    /// Writes documents over themselves, and tells of it when they are safe.
-    async fn replace(&self, mut changed: Vec<Document>) -> Result<()> {
-        if changed.is_empty() {
-            return Ok(());
-        }
-        // A document that was read comes without the text that keyword search reads.
-        for document in &mut changed {
-            document.keywords = Some(documents::keywords(&document.payload));
-        }
-        let ids: Vec<String> = changed.iter().map(|one| one.document_id.clone()).collect();
-        self.app.store().upsert(&self.spec, changed).await?;
-        self.app.store().flush().await?;
-        let payload = json!({
-            "collection_id": self.spec.collection_id, "document_ids": ids, "count": ids.len(),
+    /// Puts what nodes say of a document into it, as it is now.
+    fn put(&self, document: &mut Document, said: &Said, at: &str) -> bool {
+        let Some((matches, took_ms)) = said.get(&document.document_id) else {
+            return false;
+        };
+        put(self.taxonomy, document, matches, self.style, (at, *took_ms));
+        true
+    }
+
+    /// Writes into the documents themselves.
+    async fn replace(&self, said: &Said) -> Result<()> {
+        let ids: Vec<String> = said.keys().cloned().collect();
+        let at = self.app.clock().now().to_rfc3339();
+        let put = |document: &mut Document| self.put(document, said, &at);
+        documents::rewrite(self.app, self.scope, &self.spec, &ids, &put)
+            .await
+            .map(drop)
+    }
+
+    /// Writes into copies of the documents, of those that are there still.
+    async fn copy(&self, said: &Said) -> Result<()> {
+        let (app, spec) = (self.app, &self.spec);
+        let count = i64::try_from(said.len()).unwrap_or(i64::MAX);
+        quota::check_documents(app, &self.scope.caller, count).await?;
+        let ids: Vec<String> = said.keys().cloned().collect();
+        let copies = ids.iter().map(|id| copy_id(spec, id, self.taxonomy));
+        let copies: Vec<String> = copies.collect();
+        // Read and copied in one turn: what was removed meanwhile leaves no copy.
+        let turn = app.writers.turn(ids.iter().chain(&copies)).await;
+        let source = &self.work.collection_id;
+        documents::settle(app, &self.scope.namespace_id, source).await?;
+        let reach = self.scope.reach(vec![source.clone()]);
+        let found = app.store().get(&reach, &ids, WithVectors::Yes).await?;
+        let at = app.clock().now().to_rfc3339();
+        let copies = found.into_iter().filter_map(|mut document| {
+            let is_said = self.put(&mut document, said, &at);
+            is_said.then(|| copied(document, spec, self.taxonomy))
         });
-        let kind = "documents.updated.batch";
-        tell(
-            self.app,
-            &self.scope.caller.org_id,
-            &self.scope.namespace_id,
-            kind,
-            payload,
-        )
-        .await
+        let copies = copies.collect();
+        keep_in(app, &self.scope.caller.org_id, spec, copies, turn).await
     }
 }
+
+/// What nodes say of documents, and how long they took to say it, in milliseconds.
+type Said = BTreeMap<String, (Vec<Match>, f64)>;
 
 async fn tell(
     app: &App,
@@ -375,25 +380,46 @@ pub async fn keep(
     copies: Vec<(CollectionSpec, Vec<Document>)>,
 ) -> Result<()> {
     for (spec, documents) in copies {
-        let active = lifecycle::still_active(app, &spec.namespace_id, &spec.collection_id);
-        if documents.is_empty() || !active.await? {
-            continue;
-        }
-        let ids: Vec<String> = documents
-            .iter()
-            .map(|one| one.document_id.clone())
-            .collect();
-        documents::settle(app, &spec.namespace_id, &spec.collection_id).await?;
-        app.store().upsert(&spec, documents).await?;
-        app.store().flush().await?;
-        let payload = json!({
-            "namespace_id": spec.namespace_id, "collection_id": spec.collection_id, "batch_id": null,
-            "document_ids": ids, "count": ids.len(),
-        });
-        let kind = "collection.documents.written";
-        tell(app, org_id, &spec.namespace_id, kind, payload).await?;
+        let turn = app
+            .writers
+            .turn(documents.iter().map(|one| &one.document_id));
+        let turn = turn.await;
+        keep_in(app, org_id, &spec, documents, turn).await?;
     }
     Ok(())
+}
+
+/// As [`keep`], of one collection, in a turn that these documents are in.
+async fn keep_in(
+    app: &App,
+    org_id: &str,
+    spec: &CollectionSpec,
+    documents: Vec<Document>,
+    turn: documents::Turn,
+) -> Result<()> {
+    let active = lifecycle::still_active(app, &spec.namespace_id, &spec.collection_id);
+    if documents.is_empty() || !active.await? {
+        return Ok(());
+    }
+    let ids: Vec<String> = documents
+        .iter()
+        .map(|one| one.document_id.clone())
+        .collect();
+    let (store, written) = (app.clone(), spec.clone());
+    app.to_its_end(async move {
+        documents::settle(&store, &written.namespace_id, &written.collection_id).await?;
+        store.store().upsert(&written, documents).await?;
+        store.store().flush().await?;
+        drop(turn);
+        Ok(())
+    })
+    .await?;
+    let payload = json!({
+        "namespace_id": spec.namespace_id, "collection_id": spec.collection_id, "batch_id": null,
+        "document_ids": ids, "count": ids.len(),
+    });
+    let kind = "collection.documents.written";
+    tell(app, org_id, &spec.namespace_id, kind, payload).await
 }
 
 /// Tells people of a task that was given up.

@@ -69,14 +69,19 @@ pub(super) fn put(
     note(document, &taxonomy.taxonomy_id, said);
 }
 
-/// The document as one of another collection: the same one again when it is copied again.
+/// The id that a document's copy has in another collection: the same one again when it is copied again.
+pub(super) fn copy_id(spec: &CollectionSpec, source_id: &str, taxonomy: &Taxonomy) -> String {
+    let part = format!("taxonomy/{}", taxonomy.taxonomy_id);
+    document_id(&spec.collection_id, source_id, &part)
+}
+
+/// The document as one of another collection.
 pub(super) fn copied(
     mut document: Document,
     spec: &CollectionSpec,
     taxonomy: &Taxonomy,
 ) -> Document {
-    let part = format!("taxonomy/{}", taxonomy.taxonomy_id);
-    let id = document_id(&spec.collection_id, &document.document_id, &part);
+    let id = copy_id(spec, &document.document_id, taxonomy);
     if let Some(internal) = document.payload.get_mut("_internal") {
         internal["document_id"] = id.as_str().into();
         internal["collection_id"] = spec.collection_id.as_str().into();

@@ -16,7 +16,6 @@ use loupe_wire::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tokio::sync::oneshot;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
@@ -24,7 +23,7 @@ use crate::{
     auth::{Caller, Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result, Violation},
-    front, id,
+    id,
     json::Json,
     openapi::routes,
     v1::{clusters, collections, documents, retrievers},
@@ -454,22 +453,8 @@ async fn taxonomy_from_documents(
         let app = app.clone();
         async move { create(&app, &scope, request).await }
     };
-    to_its_end(&app, making).await.map(Json)
-}
-
-/// Runs what is made in several steps to its end, also for a request that is cut off: what it had made by then would stay
-/// behind, neither whole nor undone.
-async fn to_its_end<T: Send + 'static>(
-    app: &App,
-    work: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<T> {
-    let (answer, answered) = oneshot::channel();
-    app.spawn(front::carry(async move {
-        // Nobody may be there any more to hear of it.
-        let _ = answer.send(work.await);
-    }));
-    let answered = answered.await;
-    answered.unwrap_or_else(|_| Err(ApiError::internal("what was to be made was dropped")))
+    // What it had made by then would stay behind, neither whole nor undone.
+    app.to_its_end(making).await.map(Json)
 }
 
 /// Adds a node that is what documents have in common.
