@@ -201,6 +201,27 @@ both! {
         mirror_becomes(&server, &namespace, &[]).await;
     }
 
+    async fn an_annotation_that_is_deleted_while_it_is_edited_stays_deleted(server) {
+        let (namespace, whales, _) = documents(&server).await;
+        for _ in 0..6 {
+            let made = server.call_in(&namespace, "POST", "/v1/annotations", json!({"document_id": whales, "label": "new"})).await.ok();
+            let path = format!("/v1/annotations/{}", made["annotation_id"].as_str().unwrap());
+            let edits = (0..5).map(|n| server.call_in(&namespace, "PATCH", &path, json!({"label": format!("edit {n}")})));
+            let edits: Vec<_> = edits.collect();
+            let gone = server.call_in(&namespace, "DELETE", &path, Value::Null);
+            let (edited, gone) = futures::future::join(futures::future::join_all(edits), gone).await;
+            gone.ok();
+            for answer in edited {
+                assert!(matches!(answer.status, 200 | 404 | 409), "{:#}", answer.body);
+            }
+            server.call_in(&namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
+            // Nothing waits for a later look.
+            assert_eq!(mirrored(&server, &namespace, json!({})).await, Vec::<String>::new());
+        }
+        let stats = server.call_in(&namespace, "GET", "/v1/annotations/stats", Value::Null).await.ok();
+        assert_eq!(stats["total"], 0, "{stats:#}");
+    }
+
     async fn a_document_that_is_written_again_under_its_own_id_has_its_annotations(server) {
         let body = json!({"namespace_id": "films", "vector_configs": [{"name": "plot", "dimension": 3}]});
         server.call("POST", "/v1/namespaces/standalone", body).await.ok();

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     app::App,
     auth::{Scope, Write},
-    db::Tx,
+    db::{Tx, check_kept},
     error::{ApiError, Result},
 };
 
@@ -74,6 +74,7 @@ async fn create(
     }
     let homes = homes(app, scope, requests.iter().map(wanted).collect()).await?;
     let made = requests.into_iter().map(|one| {
+        check_kept(&one)?;
         let Some(collection) = homes.get(&wanted(&one)).cloned() else {
             return Err(ApiError::not_found("document", &one.document_id));
         };
@@ -101,11 +102,11 @@ type Change = (
 
 fn changes(scope: &Scope<Write>, requests: Vec<BulkAnnotationUpdate>) -> Vec<Change> {
     let change = |one: BulkAnnotationUpdate| {
-        let allowed = allow(
-            &scope.caller,
-            &one.annotation_id,
-            NamespaceOperation::WriteData,
-        );
+        // What the database refuses, it refuses all that is written with it for.
+        let allowed = check_kept(&one).and_then(|()| {
+            let operation = NamespaceOperation::WriteData;
+            allow(&scope.caller, &one.annotation_id, operation)
+        });
         let request = PatchAnnotationRequest {
             label: one.label,
             confidence: one.confidence,
@@ -120,7 +121,8 @@ fn changes(scope: &Scope<Write>, requests: Vec<BulkAnnotationUpdate>) -> Vec<Cha
 
 fn deletions(scope: &Scope<Write>, ids: Vec<String>) -> Vec<(String, Result<()>)> {
     let deletion = |id: String| {
-        let allowed = allow(&scope.caller, &id, NamespaceOperation::DeleteData);
+        let allowed = check_kept(&id)
+            .and_then(|()| allow(&scope.caller, &id, NamespaceOperation::DeleteData));
         (id, allowed)
     };
     ids.into_iter().map(deletion).collect()
@@ -137,7 +139,7 @@ async fn insert(
         Err(error) => return refused(CREATE, None, error),
     };
     edit.insert(tx, &annotation).await?;
-    now.current(annotation.clone());
+    now.current(&annotation);
     Ok(done(CREATE, annotation.annotation_id))
 }
 
@@ -154,7 +156,7 @@ async fn update(
     };
     match outcome {
         Ok(annotation) => {
-            now.current(annotation);
+            now.current(&annotation);
             Ok(done(UPDATE, Some(id)))
         }
         Err(error) => refused(UPDATE, Some(id), error),

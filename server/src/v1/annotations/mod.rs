@@ -65,7 +65,7 @@ pub async fn create(
 /// Brings the signal up to an annotation that was made or changed.
 async fn mirror(app: &App, namespace_id: &str, annotation: &AnnotationResponse) {
     let mut changed = Changed::default();
-    changed.current(annotation.clone());
+    changed.current(annotation);
     signal::mirror(app, namespace_id, changed).await;
 }
 
@@ -345,10 +345,14 @@ impl Edit {
     }
 
     async fn remove(&self, tx: &mut Tx, namespace_id: &str, id: &str) -> Result<()> {
-        let (_, last) = store::find_in(tx, namespace_id, id).await?;
-        store::end(tx, namespace_id, id, self.now).await?;
-        let what = ("annotation.deleted", AuditAction::AnnotationDeleted);
-        self.tell(tx, what, &last.0, about(&last.0)).await
+        loop {
+            let (_, last) = store::find_in(tx, namespace_id, id).await?;
+            // An edit that came between left another version to end.
+            if store::end(tx, namespace_id, id, self.now).await? {
+                let what = ("annotation.deleted", AuditAction::AnnotationDeleted);
+                return self.tell(tx, what, &last.0, about(&last.0)).await;
+            }
+        }
     }
 }
 

@@ -55,6 +55,7 @@ crate::sql! {
     const NOTE = "INSERT INTO annotation_signals (annotation_id, namespace_id, noted_at) VALUES ($1, $2, $3) ON CONFLICT (annotation_id) DO UPDATE SET noted_at = excluded.noted_at";
     // A hundred ids at once: fewer are filled up with the last one.
     const NOTE_DOCUMENTS = "INSERT INTO annotation_signals (annotation_id, namespace_id, noted_at) SELECT annotation_id, namespace_id, $2 FROM annotations WHERE namespace_id = $1 AND valid_to = $3 AND document_id IN ($4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102, $103) ON CONFLICT (annotation_id) DO UPDATE SET noted_at = excluded.noted_at";
+    const CURRENT = "SELECT annotation_id, data FROM annotations WHERE namespace_id = $1 AND valid_to = $2 AND annotation_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
     const ANY = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT annotation_id FROM annotations WHERE namespace_id = $1 LIMIT 1) found";
     // Of every namespace: what a process left is found by whoever looks.
     const NOTED = "SELECT s.namespace_id, s.annotation_id, s.noted_at, a.data FROM annotation_signals s LEFT JOIN annotations a ON a.namespace_id = s.namespace_id AND a.annotation_id = s.annotation_id AND a.valid_to = $2 WHERE s.noted_at <= $1 ORDER BY s.noted_at, s.annotation_id LIMIT $3";
@@ -106,22 +107,18 @@ fn reach(namespace_id: &str) -> Reach {
     }
 }
 
-/// Annotations of a namespace as they are after a change.
+/// Annotations of a namespace that were changed, and what they are of: nothing is known of that where one is gone.
 #[derive(Debug, Default)]
-pub(super) struct Changed {
-    current: BTreeMap<String, AnnotationResponse>,
-    gone: BTreeSet<String>,
-}
+pub(super) struct Changed(BTreeMap<String, Option<String>>);
 
 impl Changed {
-    pub(super) fn current(&mut self, annotation: AnnotationResponse) {
+    pub(super) fn current(&mut self, annotation: &AnnotationResponse) {
         let id = annotation.annotation_id.clone().unwrap_or_default();
-        self.current.insert(id, annotation);
+        self.0.insert(id, Some(annotation.document_id.clone()));
     }
 
     pub(super) fn gone(&mut self, id: String) {
-        self.current.remove(&id);
-        self.gone.insert(id);
+        self.0.entry(id).or_default();
     }
 }
 
@@ -215,8 +212,29 @@ pub(super) async fn mirror(app: &App, namespace_id: &str, changed: Changed) {
     }
 }
 
+/// In one turn with whoever else mirrors these annotations, and with whoever writes or removes what they are of: what the database
+/// has then is mirrored, so that what was deleted meanwhile does not come back.
 async fn apply(app: &App, namespace_id: &str, changed: Changed) -> Result<()> {
-    let Changed { current, mut gone } = changed;
+    let mirrors = changed.0.keys().map(|id| mirror_id(id));
+    let mirrors: Vec<String> = mirrors.collect();
+    let turn = mirrors.iter().chain(changed.0.values().flatten());
+    let _turn = app.writers.turn(turn).await;
+    let ids: Vec<&String> = changed.0.keys().collect();
+    let mut current = BTreeMap::new();
+    for some in ids.chunks(LOOKED_UP) {
+        let last = some.last().into_iter().cycle();
+        let mut args = args![namespace_id, NEVER];
+        args.extend(
+            some.iter()
+                .chain(last)
+                .take(LOOKED_UP)
+                .map(|id| Arg::from(*id)),
+        );
+        let rows: Vec<(String, Json<AnnotationResponse>)> = app.db().all(CURRENT, args).await?;
+        current.extend(rows.into_iter().map(|(id, data)| (id, data.0)));
+    }
+    let is_gone = |id: &&String| !current.contains_key(*id);
+    let mut gone: BTreeSet<String> = changed.0.keys().filter(is_gone).cloned().collect();
     let living = living(app, namespace_id, &current).await?;
     let mut documents = Vec::new();
     for (id, annotation) in current {
@@ -349,7 +367,7 @@ async fn settle_held(app: &App, until: i64, owner: &str) -> Result<()> {
             let changed = changes.entry(namespace_id.clone()).or_default();
             looked_at.push((namespace_id, id.clone(), noted_at));
             match annotation {
-                Some(annotation) => changed.current(annotation.0),
+                Some(annotation) => changed.current(&annotation.0),
                 None => changed.gone(id),
             }
         }

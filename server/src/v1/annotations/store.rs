@@ -16,7 +16,7 @@ crate::sql! {
     const LIST = "SELECT created_at, data FROM annotations WHERE namespace_id = $1 AND valid_from <= $2 AND valid_to > $2 AND ($3 = '' OR document_id = $3) AND ($4 = '' OR collection_id = $4) AND ($5 = '' OR label = $5) AND ($6 = '' OR actor_id = $6) AND ($7 = '' OR retriever_id = $7) ORDER BY created_at DESC, annotation_id LIMIT $8 OFFSET $9";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1 AND valid_from <= $2 AND valid_to > $2 AND ($3 = '' OR document_id = $3) AND ($4 = '' OR collection_id = $4) AND ($5 = '' OR label = $5) AND ($6 = '' OR actor_id = $6) AND ($7 = '' OR retriever_id = $7)";
     const BY_LABEL = "SELECT label, CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1 AND valid_to = $2 AND ($3 = '' OR document_id = $3) AND ($4 = '' OR collection_id = $4) GROUP BY label ORDER BY label";
-    const SUPERSEDE = "UPDATE annotations SET valid_to = $4, data = $5 WHERE namespace_id = $1 AND annotation_id = $2 AND version = $3 AND valid_to > $4";
+    const SUPERSEDE = "UPDATE annotations SET valid_to = $4, data = $5 WHERE namespace_id = $1 AND annotation_id = $2 AND version = $3 AND valid_to = $6";
     // A deletion ends the last version: lists as of an earlier moment still have it.
     const END = "UPDATE annotations SET valid_to = $4 WHERE namespace_id = $1 AND annotation_id = $2 AND valid_to = $3";
     const DELETE = "DELETE FROM annotations WHERE valid_to < $1 AND valid_to <> 9223372036854775807 AND NOT EXISTS (SELECT 1 FROM annotations latest WHERE latest.annotation_id = annotations.annotation_id AND latest.valid_to >= $1)";
@@ -123,7 +123,7 @@ pub(super) async fn count_by_label(
     db.all(BY_LABEL, args).await
 }
 
-/// Ends a version: it stays as what was true until now. False when somebody else ended it first.
+/// Ends a version: it stays as what was true until now. False when somebody else ended it first, as a deletion does.
 pub(super) async fn supersede(tx: &mut Tx, version: &AnnotationResponse, now: i64) -> Result<bool> {
     let id = version.annotation_id.as_deref().unwrap_or_default();
     let args = args![
@@ -131,12 +131,14 @@ pub(super) async fn supersede(tx: &mut Tx, version: &AnnotationResponse, now: i6
         id,
         version.version,
         now,
-        Arg::json(version)
+        Arg::json(version),
+        NEVER
     ];
     Ok(tx.run(SUPERSEDE, args).await? > 0)
 }
 
-/// Ends an annotation: only lists as of an earlier moment have it from now on.
+/// Ends an annotation: only lists as of an earlier moment have it from now on. False when an edit put another version in the place of
+/// the current one meanwhile.
 pub(super) async fn end(tx: &mut Tx, namespace_id: &str, id: &str, now: i64) -> Result<bool> {
     let args = args![namespace_id, id, NEVER, now];
     Ok(tx.run(END, args).await? > 0)
