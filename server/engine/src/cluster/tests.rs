@@ -139,7 +139,45 @@ fn words_tell_clusters_apart() {
         ],
     ];
     let told = keywords(&texts, 2);
-    assert_eq!(told, [vec!["sea", "sailors"], vec!["bread", "oven"]]);
+    assert_eq!(told, [vec!["sea", "ship"], vec!["bread", "oven"]]);
+}
+
+#[test]
+fn words_that_all_clusters_use_name_none() {
+    let of = |thing: &str, places: [&str; 4]| -> Vec<String> {
+        let text = |place: &str| {
+            format!("this film tells a story about a {thing} in {place}, and the story is long")
+        };
+        places.iter().map(|place| text(place)).collect()
+    };
+    let things = ["ship", "war", "robot", "wedding", "train", "school"];
+    let places = [
+        ["rome", "paris", "oslo", "lima"],
+        ["oslo", "lima", "cairo", "rome"],
+        ["paris", "rome", "lima", "oslo"],
+        ["cairo", "oslo", "rome", "paris"],
+        ["lima", "cairo", "paris", "rome"],
+        ["oslo", "paris", "cairo", "lima"],
+    ];
+    let texts = things.iter().zip(places);
+    let texts: Vec<Vec<String>> = texts.map(|(thing, places)| of(thing, places)).collect();
+    let texts: Vec<Vec<&str>> = texts
+        .iter()
+        .map(|texts| texts.iter().map(String::as_str).collect())
+        .collect();
+    let told = keywords(&texts, 10);
+    for (thing, words) in things.iter().zip(&told) {
+        assert_eq!(words[0], *thing, "{told:?}");
+        let common = ["film", "tells", "story", "long", "this", "about"];
+        assert!(
+            !words.iter().any(|word| common.contains(&word.as_str())),
+            "{told:?}"
+        );
+    }
+    // One alone is told by what it uses most.
+    let alone = [vec!["bread and butter", "bread with salt"]];
+    assert_eq!(keywords(&alone, 1), [["bread"]]);
+    assert_eq!(keywords(&[vec![], vec!["the and of"]], 3), [[""; 0], []]);
 }
 
 #[test]

@@ -1,7 +1,16 @@
-//! What a cluster is about: the words that its members use and others do not (TF-IDF over clusters as documents).
+//! What a cluster is about: the words that tell it apart from all clusters together.
+//!
+//! A word's weight is what it adds to the Kullback-Leibler divergence of the distribution of words in the cluster from that in all
+//! of them, p log(p / q), as Carpineto, de Mori, Romano and Bigi weigh terms (An information-theoretic approach to automatic query
+//! expansion, ACM Transactions on Information Systems 19(1), 2001). A word that every cluster uses as much adds nothing, however
+//! frequent it is.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::LazyLock,
+};
 
+use qdrant_rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Characters of each text that are read.
@@ -9,41 +18,65 @@ const READ: usize = 2_000;
 /// Texts of each cluster that are read, the nearest to its middle first.
 const TEXTS: usize = 200;
 
-/// The most telling words of each cluster, best first. `texts` are those of its members, nearest first.
-pub fn keywords(texts: &[Vec<&str>], most: usize) -> Vec<Vec<String>> {
-    let counted: Vec<HashMap<String, usize>> = texts.iter().map(|texts| count(texts)).collect();
-    // In how many clusters a word is used.
-    let mut spread: HashMap<&str, usize> = HashMap::new();
-    for words in &counted {
-        for word in words.keys() {
-            *spread.entry(word).or_default() += 1;
-        }
+/// The words of a cluster by their stems: a ship and ships are one.
+type Words = BTreeMap<String, Used>;
+
+/// How many texts use a word, and in which forms.
+#[derive(Debug, Default)]
+struct Used {
+    texts: usize,
+    forms: BTreeMap<String, usize>,
+}
+
+impl Used {
+    /// The form that most texts use; of several the shortest.
+    fn form(&self) -> &str {
+        let rank = |(form, texts): &(&String, &usize)| (**texts, usize::MAX - form.len());
+        // The first of equals is the last that is greater.
+        let best = self.forms.iter().rev().max_by_key(rank);
+        best.map_or("", |(form, _)| form)
     }
-    let clusters = counted.len().max(1) as f64;
-    let telling = |(words, texts): (&HashMap<String, usize>, &Vec<&str>)| {
-        let read = texts.len().clamp(1, TEXTS) as f64;
-        let mut ranked: Vec<(f64, &String)> = words
+}
+
+/// The most telling words of each cluster, best first. `texts` are those of its members, nearest first. A cluster that no word
+/// tells apart, as one alone is, has the words that it uses most.
+pub fn keywords(texts: &[Vec<&str>], most: usize) -> Vec<Vec<String>> {
+    let clusters: Vec<Words> = texts.iter().map(|texts| count(texts)).collect();
+    let mut whole: HashMap<&str, usize> = HashMap::new();
+    for (stem, used) in clusters.iter().flatten() {
+        *whole.entry(stem).or_default() += used.texts;
+    }
+    let all = whole.values().sum::<usize>() as f64;
+    let telling = |words: &Words| {
+        let own = words.values().map(|used| used.texts).sum::<usize>() as f64;
+        let weigh = |(stem, used): (&String, &Used)| {
+            let share = used.texts as f64 / own;
+            let everywhere = whole[stem.as_str()] as f64 / all;
+            (share * (share / everywhere).ln(), share)
+        };
+        let mut ranked: Vec<((f64, f64), &str)> = words
             .iter()
-            .map(|(word, members)| {
-                // Of one member alone it tells of the member, unless the cluster is no larger.
-                let share = *members as f64 / read;
-                let rare = (1.0 + clusters / spread[word.as_str()] as f64).ln();
-                (share * rare, word)
-            })
+            .map(|word| (weigh(word), word.1.form()))
             .collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-        ranked
-            .into_iter()
-            .take(most)
-            .map(|(_, word)| word.clone())
-            .collect()
+        // Rounding leaves a little of nothing.
+        if ranked.iter().any(|((weight, _), _)| *weight > 1e-9) {
+            ranked.retain(|((weight, _), _)| *weight > 1e-9);
+        } else {
+            ranked
+                .iter_mut()
+                .for_each(|((weight, share), _)| *weight = *share);
+        }
+        ranked.sort_by(|a, b| b.0.0.total_cmp(&a.0.0).then(a.1.cmp(b.1)));
+        let first = ranked.into_iter().take(most);
+        first.map(|(_, form)| form.to_owned()).collect()
     };
-    counted.iter().zip(texts).map(telling).collect()
+    clusters.iter().map(telling).collect()
 }
 
 /// How many of the texts use each word.
-fn count(texts: &[&str]) -> HashMap<String, usize> {
-    let mut counts = HashMap::new();
+fn count(texts: &[&str]) -> Words {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let mut counts = Words::new();
     for text in texts.iter().take(TEXTS) {
         let text: String = text.chars().take(READ).collect();
         let words: HashSet<String> = text
@@ -51,8 +84,12 @@ fn count(texts: &[&str]) -> HashMap<String, usize> {
             .map(str::to_lowercase)
             .filter(|word| tells(word))
             .collect();
+        let mut seen = HashSet::new();
         for word in words {
-            *counts.entry(word).or_default() += 1;
+            let stem = stemmer.stem(&word).into_owned();
+            let used = counts.entry(stem.clone()).or_default();
+            used.texts += usize::from(seen.insert(stem));
+            *used.forms.entry(word).or_default() += 1;
         }
     }
     counts
@@ -63,15 +100,70 @@ fn tells(word: &str) -> bool {
     word.chars().count() > 2
         && word.chars().any(char::is_alphabetic)
         && !word.chars().any(|c| c.is_ascii_digit())
-        && !COMMON.contains(&word)
+        && !LITTLE.contains(word)
 }
 
-/// Words that every English text uses; of other languages the spread over the clusters takes care.
-const COMMON: [&str; 66] = [
-    "the", "and", "for", "are", "but", "not", "you", "all", "any", "can", "had", "her", "was",
-    "one", "our", "out", "has", "him", "his", "how", "its", "may", "new", "now", "old", "see",
-    "two", "who", "did", "let", "she", "too", "use", "that", "with", "have", "this", "will",
-    "your", "from", "they", "been", "were", "said", "each", "which", "their", "what", "about",
-    "would", "there", "when", "make", "like", "into", "them", "than", "then", "some", "could",
-    "other", "more", "very", "also", "such", "only",
-];
+/// Words that say nothing of what a text is about, in the languages that are written most here.
+static LITTLE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let languages = [ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH];
+    languages
+        .iter()
+        .flat_map(|words| words.split_whitespace())
+        .collect()
+});
+
+const ENGLISH: &str = "\
+    about above after again against all also always among and another any anything are aren't around because been before being \
+    below between both but came can can't cannot come could couldn't did didn't does doesn't doing don't done down during each \
+    either else ever every everything few for from further get gets getting goes going gone got had hadn't has hasn't have haven't \
+    having her here hers herself him himself his how however i'd i'll i'm i've into isn't it's its itself just know let let's like \
+    made make makes many may maybe might more most much must mustn't myself need neither never new nor not nothing now off often \
+    old once one only onto other others our ours ourselves out over own per perhaps put quite rather really said same say says see \
+    seen shall she should shouldn't since some someone something still such take taken than that that's the their theirs them \
+    themselves then there there's therefore these they they're they've thing things this those though through thus together too \
+    took toward two under until unto upon use used uses using very via want wants was wasn't way well went were weren't what \
+    what's when where whether which while who whom whose why will with within without won't would wouldn't yes yet you you'll \
+    you're you've your yours yourself yourselves";
+
+const GERMAN: &str = "\
+    aber alle allem allen aller alles als also andere anderen auch auf aus bei beim bin bis bist damit dann das dass daß dein deine \
+    dem den denn der des dessen die dies diese diesem diesen dieser dieses doch dort durch ein eine einem einen einer eines etwas \
+    euch euer für gegen gewesen hab habe haben hat hatte hatten hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer immer \
+    ist jede jedem jeden jeder jedes jetzt kann kein keine keinen können könnte machen man mehr mein meine mich mir mit muss musste \
+    nach nicht nichts noch nun nur oder ohne schon sehr sein seine seinem seinen seiner seit sich sie sind sollte sondern soll \
+    über und uns unser unsere unter viel vom von vor war waren warst was weil welche welcher wenn werde werden wie wieder will \
+    wir wird wirst wollen wurde wurden würde zum zur zwar zwischen";
+
+const FRENCH: &str = "\
+    alors après assez au-dessus aussi autre autres aux avait avant avec avoir bien car ceci cela celle celles celui ces cet cette \
+    ceux chaque chez comme comment dans depuis des deux doit donc dont elle elles encore entre est et étaient était être eux fait \
+    faire fois font ici ils leur leurs lors lui mais même mes moins mon nos notre nous par parce pas peu peut plus pour pourquoi \
+    quand que quel quelle quelles quels qui quoi sans sera ses seulement soit son sont sous sur tandis tes ton tous tout toute toutes \
+    très une vers voici voilà vos votre vous été";
+
+const SPANISH: &str = "\
+    algo algunas algunos ante antes aquel aquella así aunque cada como con contra cual cuando del desde donde dos durante ella ellas \
+    ellos entonces entre era eran eres esa esas ese eso esos esta está estaba están estar estas este esto estos fue fueron había \
+    hace hacer han hasta hay las les los más mas mientras mis mucho muchos muy nada ni nos nosotros nuestra nuestro otra otras otro \
+    otros para pero poco por porque pues que qué quien ser será sí sido sin sobre son sus también tan tanto tener tiene tienen todo \
+    todos tras una unas uno unos usted vosotros ya yo";
+
+const ITALIAN: &str = "\
+    agli alla alle allo anche ancora avere aveva che chi come con contro cosa così cui dagli dai dal dalla dalle degli dei del della \
+    delle dello dentro dopo dove dove due ecco erano era essere fare fino fra gli hanno loro lui mai mentre mia mio molto nei nel \
+    nella nelle noi non nostra nostro ogni oppure per perché però più poi prima qua quale quando quanto quella quelle quelli quello \
+    questa queste questi questo qui sarà senza sia siamo siano solo sono sopra sotto sua sue sugli sul sulla suo suoi tra tutta tutte \
+    tutti tutto una uno voi";
+
+const PORTUGUESE: &str = "\
+    ainda algo antes ao aos apenas após aquela aquele aqui assim até cada com como contra cuja cujo das dela dele deles depois desde \
+    deve disso dos duas ela elas ele eles entre era eram essa esse está estão estar este eu foi foram fosse há isso isto já lhe mais \
+    mas mesmo meu minha muito muitos nas nem nenhum nos nossa nosso não onde outra outras outro outros para pela pelas pelo pelos \
+    pode por porque pouco quais qual quando que quem são seja sem sempre ser será seu seus sobre sua suas também tanto tem têm ter \
+    tinha toda todas todo todos tudo uma umas uns você vocês";
+
+const DUTCH: &str = "\
+    aan alle alleen als altijd andere ben bij daar dan dat deze die dit doch doen door dus een eens en enige er geen geweest haar had \
+    hadden heb hebben heeft hem hen het hier hij hoe hun iemand iets ik in is ja je kan kon kunnen maar me meer men met mij mijn moet \
+    na naar niet niets nog nu of om omdat onder ons onze ook op over reeds te tegen toch toen tot uit uw van veel voor waar waren was \
+    wat we wel werd wezen wie wij wil worden wordt zal ze zei zelf zich zij zijn zo zonder zou";

@@ -74,12 +74,14 @@ fn named(computed: &Computed) -> Vec<(String, Vec<String>)> {
                     .collect()
             })
             .collect();
-        for (number, (place, words)) in places.iter().zip(keywords(&texts, WORDS)).enumerate() {
+        let words = keywords(&texts, WORDS);
+        let own = labels::labels(&words).into_iter().zip(words);
+        for (number, (place, (label, words))) in places.iter().zip(own).enumerate() {
             let first = held[number].first().map(|point| &points[*point].attributes);
             let values = first.filter(|values| !values.is_empty());
             let label = match values {
                 Some(values) => values[..=depth.min(values.len() - 1)].join(" / "),
-                None => labels::label_of(&words, number),
+                None => label,
             };
             names[*place] = (label, words);
         }

@@ -1,7 +1,7 @@
 //! What clusters are called: by the words that tell them apart, and by the language model where one is configured and
 //! asked for.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use loupe_engine::{cluster::Clustering, embed::Question, stage::Metered};
 use loupe_wire::{ClusterExecutionCentroid, LLMLabelingInput, Object, Value};
@@ -45,17 +45,35 @@ pub fn by_words(gathered: &Gathered, found: &Clustering) -> Vec<Vec<String>> {
     loupe_engine::cluster::keywords(&texts, WORDS)
 }
 
-/// The label that words make.
-pub fn label_of(words: &[String], number: usize) -> String {
-    match words {
-        [] => format!("cluster {}", number + 1),
-        words => words
-            .iter()
-            .take(LABEL)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", "),
+/// The labels that the words of clusters make: another one for each.
+pub fn labels(words: &[Vec<String>]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let label = |(number, words): (usize, &Vec<String>)| {
+        let label = label_of(words, number, &taken);
+        taken.insert(label.clone());
+        label
+    };
+    words.iter().enumerate().map(label).collect()
+}
+
+/// The first words, unless another cluster is called so: then the next one that tells it from that. Clusters of the same words are
+/// numbered.
+fn label_of(words: &[String], number: usize, taken: &HashSet<String>) -> String {
+    if words.is_empty() {
+        return format!("cluster {}", number + 1);
     }
+    let first = &words[..words.len().min(LABEL)];
+    let of = |last: &String| {
+        let most = first.iter().take(LABEL - 1);
+        let all: Vec<&str> = most.chain([last]).map(String::as_str).collect();
+        all.join(", ")
+    };
+    let whole = first.join(", ");
+    let next = words.iter().skip(LABEL).map(of);
+    let numbered = (2..).map(|number| format!("{whole} ({number})"));
+    let mut all = [whole.clone()].into_iter().chain(next).chain(numbered);
+    let free = all.find(|label| !taken.contains(label));
+    free.unwrap_or(whole)
 }
 
 /// Settings that nothing would follow are refused.
@@ -323,4 +341,33 @@ fn take(asked: &LLMLabelingInput, answer: &Object, one: &mut ClusterExecutionCen
         one.keywords = Some(words.map(|word| cut(word, 100)).collect());
     }
     label.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_clusters_are_called_the_same() {
+        let words = |words: &str| words.split_whitespace().map(ToOwned::to_owned).collect();
+        let all: Vec<Vec<String>> = [
+            "sea ship sail wind",
+            "sea ship sail storm",
+            "sea ship sail wind",
+            "",
+            "sea",
+            "sea",
+        ]
+        .map(words)
+        .into();
+        let expected = [
+            "sea, ship, sail",
+            "sea, ship, storm",
+            "sea, ship, wind",
+            "cluster 4",
+            "sea",
+            "sea (2)",
+        ];
+        assert_eq!(labels(&all), expected);
+    }
 }

@@ -30,10 +30,11 @@ pub async fn tell(
     let known = before
         .and_then(|before| before.result.centroids.clone())
         .unwrap_or_default();
-    let clusters = computed.found.clusters.iter().zip(words).enumerate();
-    let told = clusters.map(|(place, (one, words))| {
+    let names = labels::labels(&words).into_iter().zip(words);
+    let clusters = computed.found.clusters.iter().zip(names).enumerate();
+    let told = clusters.map(|(place, (one, own))| {
         let named = known.get(place).filter(|_| is_assigned);
-        centroid(computed, place, one, words, named)
+        centroid(computed, place, one, own, named)
     });
     let mut told: Vec<ClusterExecutionCentroid> = told.collect();
     let asked = run
@@ -71,7 +72,7 @@ fn centroid(
     computed: &Computed,
     place: usize,
     one: &Cluster,
-    words: Vec<String>,
+    (label, words): (String, Vec<String>),
     named: Option<&ClusterExecutionCentroid>,
 ) -> ClusterExecutionCentroid {
     let (gathered, cosines) = (&computed.gathered, &computed.quality.cosines);
@@ -79,7 +80,7 @@ fn centroid(
     let by_vectors = !gathered.vectors.is_empty() && !one.members.is_empty();
     let label = match one.members.first() {
         Some(first) if !by_vectors => gathered.points[*first].attributes.join(" / "),
-        _ => labels::label_of(&words, place),
+        _ => label,
     };
     let document = |place: &usize| {
         let point = &gathered.points[*place];
