@@ -57,9 +57,11 @@ both! {
         assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
         let id = batch["batch_id"].as_str().unwrap();
         let again = json!({"batch_id": id, "retry_failed_only": true});
-        // Where nothing failed there is nothing to do again.
+        // Where nothing failed there is nothing to do again, and no trigger to blame.
         let task = fired(&server, &namespace, again.clone()).await;
         assert_eq!((&task["status"], &task["additional_data"]["skipped"]), (&json!("SKIPPED"), &json!("no failed object can be retried")), "{task:#}");
+        let path = format!("/v1/buckets/{bucket}/batches/{id}/retry");
+        server.call_in(&namespace, "POST", &path, Value::Null).await.error(400, "BadRequestError");
         let fail = "UPDATE batch_objects SET status = 'FAILED', error = 'broken', error_type = 'permanent' WHERE batch_id = $1 AND position = 0";
         let broken = id.to_owned();
         let failed = server.app.db().write(move |tx| Box::pin(async move { tx.run(fail, loupe_server::args![broken]).await }));
@@ -100,24 +102,64 @@ both! {
             assert_eq!((&done["status"], &done["object_ids"]), (&json!("COMPLETED"), &json!(meant)), "{done:#}");
             assert_eq!((&done["task_id"], count(&server, &namespace, &collection).await), (&task["outputs"][0]["task_id"], json!(2)), "{done:#}");
         }
-        // What a filter finds none of is no failure, nor is a draft left behind.
-        let count_of = async || {
-            let path = format!("/v1/buckets/{bucket}/batches/list");
-            server.call_in(&namespace, "POST", &path, json!({})).await.ok()["results"].as_array().unwrap().len()
-        };
-        let green = json!({"AND": [{"field": "title", "operator": "eq", "value": "green"}]});
-        let (before, task) = (count_of().await, fired(&server, &namespace, json!({"batch_id": id, "filters": green})).await);
-        assert_eq!((&task["status"], count_of().await), (&json!("SKIPPED"), before), "{task:#}");
-        // An object that is gone keeps the others from nothing.
-        let gone = format!("/v1/buckets/{bucket}/objects/{}", ids[1]);
-        server.call_in(&namespace, "DELETE", &gone, Value::Null).await.ok();
-        let task = fired(&server, &namespace, json!({"batch_id": id})).await;
-        assert_eq!(task["status"], "COMPLETED", "{task:#}");
-        let path = format!("/v1/buckets/{bucket}/batches/{}", task["outputs"][0]["batch_id"].as_str().unwrap());
-        assert_eq!(ended(&server, &namespace, &path).await["object_ids"], json!([ids[0]]));
+        // What matches nothing makes no batch, and fails nobody.
+        let none = json!({"AND": [{"field": "title", "operator": "eq", "value": "green"}]});
+        let list = async || server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/batches/list"), json!({})).await.ok()["results"].as_array().unwrap().len();
+        let before = list().await;
+        let task = fired(&server, &namespace, json!({"batch_id": id, "filters": none})).await;
+        assert_eq!(task["status"], "SKIPPED", "{task:#}");
+        assert!(task["additional_data"]["skipped"].as_str().unwrap().contains("no object of the bucket matches"), "{task:#}");
+        let direct = json!({"filters": none, "auto_submit": true});
+        let refused = server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/batches"), direct).await.error(400, "BadRequestError");
+        assert_eq!(refused["error"]["code"], "nothing_to_process", "{refused:#}");
+        assert_eq!(list().await, before);
         // The batch that ended stays what it was.
         let path = format!("/v1/buckets/{bucket}/batches/{id}");
         let same = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
         assert_eq!((&same["task_id"], &same["documents_written"]), (&first["task_id"], &first["documents_written"]));
+        // An object that was deleted since keeps the others from nothing.
+        server.call_in(&namespace, "DELETE", &format!("/v1/buckets/{bucket}/objects/{}", ids[0]), Value::Null).await.ok();
+        let task = fired(&server, &namespace, json!({"batch_id": id})).await;
+        assert_eq!(task["status"], "COMPLETED", "{task:#}");
+        let path = format!("/v1/buckets/{bucket}/batches/{}", task["outputs"][0]["batch_id"].as_str().unwrap());
+        assert_eq!(ended(&server, &namespace, &path).await["object_ids"], json!([ids[1]]));
+    }
+
+    async fn objects_of_several_buckets_are_processed_by_name(server) {
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        let schema = json!({"properties": {"title": {"type": "string"}, "text": {"type": "text"}}});
+        let second = json!({"bucket_name": "more", "bucket_schema": schema});
+        let second = server.call_in(&namespace, "POST", "/v1/buckets", second).await.ok();
+        let second = second["bucket_id"].as_str().unwrap();
+        let over = json!({"collection_name": "both", "source": {"type": "bucket", "bucket_ids": [bucket, second]},
+            "feature_extractor": {"feature_extractor_name": "text_extractor", "version": "v1"}});
+        let over = server.call_in(&namespace, "POST", "/v1/collections", over).await.ok();
+        let collection = over["collection_id"].as_str().unwrap();
+        let text = |title: &str| json!({"property": "text", "type": "text", "data": format!("a text under {title}")});
+        let one = object(&server, &namespace, &bucket, "red", text("red")).await;
+        object(&server, &namespace, second, "red", text("red")).await;
+        let other = object(&server, &namespace, second, "blue", text("blue")).await;
+        let trigger = async |body: Value| server.call_in(&namespace, "POST", &format!("/v1/collections/{collection}/trigger"), body).await;
+        // Nothing is begun for those of them that are there.
+        trigger(json!({"object_ids": [one, "obj_none"]})).await.error(404, "NotFoundError");
+        let batches = async |bucket: &str| {
+            let list = server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/batches/list"), json!({})).await.ok();
+            list["results"].as_array().unwrap().len()
+        };
+        assert_eq!((batches(&bucket).await, batches(second).await), (0, 0));
+        let begun = async |body: Value| {
+            let answer = trigger(body).await;
+            assert_eq!(answer.status, 202, "{:#}", answer.body);
+            answer.body
+        };
+        let told = begun(json!({"object_ids": [one, other]})).await;
+        assert_eq!((&told["object_count"], &told["batch_count"]), (&json!(2), &json!(2)), "{told:#}");
+        // A filter may mean objects of one bucket alone.
+        let blue = json!({"AND": [{"field": "title", "operator": "eq", "value": "blue"}]});
+        let told = begun(json!({"source_filters": blue})).await;
+        assert_eq!((&told["object_count"], &told["batch_count"]), (&json!(1), &json!(1)), "{told:#}");
+        let green = json!({"AND": [{"field": "title", "operator": "eq", "value": "green"}]});
+        let refused = trigger(json!({"source_filters": green})).await.error(400, "BadRequestError");
+        assert_eq!(refused["error"]["code"], "nothing_to_process", "{refused:#}");
     }
 }

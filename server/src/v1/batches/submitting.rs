@@ -6,7 +6,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{Again, again::NOTHING_TO_PROCESS, bucket_id, callbacks, get, store, tiers, waiting};
+use super::{Again, NOTHING_TO_PROCESS, bucket_id, callbacks, get, store, tiers, waiting};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -37,13 +37,13 @@ pub async fn create(
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
     let are_named = request.object_ids.is_some();
     let object_ids = chosen(app, scope, &bucket_id, &mut request).await?;
-    quota::check_batch(app, &scope.caller, object_ids.len()).await?;
     // Two names for one thing.
     let is_submitted = [request.auto_submit, request.trigger_processing].contains(&Some(true));
     if is_submitted && object_ids.is_empty() {
-        // It would be refused, and its draft would stay.
-        return Err(no_objects());
+        // Its draft would stay, and nobody asked for one.
+        return Err(nothing(are_named, request.filters.is_some()));
     }
+    quota::check_batch(app, &scope.caller, object_ids.len()).await?;
     let mut collection_ids = request.collection_ids;
     for identifier in collection_ids.iter_mut().flatten() {
         let found = COLLECTIONS
@@ -73,6 +73,16 @@ pub async fn create(
     get(app, org_id, namespace_id, "", &batch_id).await
 }
 
+/// Why a batch that is to be submitted has no objects.
+fn nothing(are_named: bool, are_filtered: bool) -> ApiError {
+    let message = match (are_named, are_filtered) {
+        (true, _) => "object_ids names no object",
+        (_, true) => "no object of the bucket matches the filters: nothing is processed",
+        _ => "the bucket holds no objects: nothing is processed",
+    };
+    ApiError::bad_request(NOTHING_TO_PROCESS, message)
+}
+
 /// The objects that a new batch is to have.
 async fn chosen(
     app: &App,
@@ -99,10 +109,6 @@ async fn chosen(
         true => Err(too_large(most, member)),
         false => Ok(object_ids),
     }
-}
-
-fn no_objects() -> ApiError {
-    ApiError::bad_request(NOTHING_TO_PROCESS, "the batch has no objects")
 }
 
 /// A batch that would have more objects than this installation lets it.
@@ -334,7 +340,8 @@ async fn submission(
     };
     let object_ids = store::object_ids(app.db(), batch_id).await?;
     if object_ids.is_empty() {
-        return Err(no_objects());
+        let message = "the batch has no objects";
+        return Err(ApiError::bad_request(NOTHING_TO_PROCESS, message));
     }
     Ok(Submission {
         tiers,

@@ -1,6 +1,6 @@
 //! A collection processed as a whole: every object of its buckets, or every document of its source collections.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use loupe_engine::{
     filter::{Filter, Operator},
@@ -12,7 +12,7 @@ use loupe_wire::{
     TaskStatusEnum, TriggerCollectionRequest, TriggerCollectionResponse, Value,
 };
 
-use super::{Again, again::NOTHING_TO_PROCESS, create, get, is_nothing, queue, store, tiers};
+use super::{Again, NOTHING_TO_PROCESS, create, get, is_nothing, queue, store, tiers};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -24,6 +24,7 @@ use crate::{
     v1::{
         collections::{COLLECTIONS, lifecycle},
         documents::reembedding,
+        objects,
     },
     words::said,
 };
@@ -137,15 +138,17 @@ async fn of_objects(
     request: TriggerCollectionRequest,
 ) -> Result<(Vec<String>, Vec<BatchModel>)> {
     let buckets = buckets(collection, &request);
-    let mut batches = Vec::with_capacity(buckets.len());
+    let named = named(app, scope, &buckets, &request).await?;
+    let (mut batches, mut nothing) = (Vec::with_capacity(buckets.len()), None);
     for bucket in &buckets {
-        // Nothing that is named can be there.
+        // A batch of nothing cannot be submitted, and its draft would stay.
         let some = store::bucket_objects(app.db(), &scope.namespace_id, bucket, 1).await?;
-        if some.is_empty() {
+        let its = named.as_ref().map(|named| named.get(bucket));
+        if some.is_empty() || its == Some(None) {
             continue;
         }
         let create = CreateBatchRequest {
-            object_ids: request.object_ids.clone(),
+            object_ids: its.flatten().cloned(),
             filters: request.source_filters.clone(),
             collection_ids: Some(collection.collection_id.iter().cloned().collect()),
             dedup_strategy: request.dedup_strategy,
@@ -154,16 +157,43 @@ async fn of_objects(
         };
         match self::create(app, scope, bucket, create).await {
             Ok(batch) => batches.push(batch),
-            // Other buckets may hold what is asked for.
-            Err(error) if is_nothing(&error) => {}
+            // Of several buckets one may hold nothing that is asked for.
+            Err(error) if is_nothing(&error) => nothing = Some(error),
             Err(error) => return Err(error),
         }
     }
     if batches.is_empty() {
-        let message = "the buckets of the collection hold no objects that are asked for";
-        return Err(ApiError::bad_request(NOTHING_TO_PROCESS, message));
+        let message = "the buckets of the collection hold no objects";
+        let empty = || ApiError::bad_request(NOTHING_TO_PROCESS, message);
+        return Err(nothing.unwrap_or_else(empty));
     }
     Ok((buckets, batches))
+}
+
+/// The objects that are named, by their buckets; none where none is named.
+async fn named(
+    app: &App,
+    scope: &Scope<Write>,
+    buckets: &[String],
+    request: &TriggerCollectionRequest,
+) -> Result<Option<HashMap<String, Vec<String>>>> {
+    let Some(ids) = &request.object_ids else {
+        return Ok(None);
+    };
+    let found = objects::store::find_named(app.db(), &scope.namespace_id, ids).await?;
+    let found = found
+        .into_iter()
+        .filter(|one| buckets.contains(&one.bucket_id));
+    let home: HashMap<String, String> = found
+        .filter_map(|one| Some((one.object_id?, one.bucket_id)))
+        .collect();
+    let mut named: HashMap<String, Vec<String>> = HashMap::new();
+    for id in ids {
+        let bucket = home.get(id);
+        let bucket = bucket.ok_or_else(|| ApiError::not_found("object", id))?;
+        named.entry(bucket.clone()).or_default().push(id.clone());
+    }
+    Ok(Some(named))
 }
 
 /// One batch of what the documents of the source belong to; answers it with the number of documents.
