@@ -285,6 +285,11 @@ impl ApiError {
         }
     }
 
+    /// What no database keeps.
+    pub(crate) fn nul() -> Self {
+        Self::bad_request("", "the character U+0000 is in no text that is kept")
+    }
+
     /// Whether `error.code` is this one.
     pub fn has_code(&self, code: &str) -> bool {
         matches!(self, Self::Envelope(envelope) if envelope.code == Some(code))
@@ -331,7 +336,7 @@ impl From<sqlx::Error> for ApiError {
             sqlx::Error::Database(cause)
                 if matches!(cause.code().as_deref(), Some("22021" | "22P05")) =>
             {
-                Self::bad_request("", "the character U+0000 is in no text that is kept")
+                Self::nul()
             }
             sqlx::Error::Database(cause) if is_too_long(cause.as_ref()) => {
                 tracing::warn!(%error, "a key is too long for its index");
@@ -349,6 +354,9 @@ impl From<sqlx::Error> for ApiError {
 impl From<rusqlite::Error> for ApiError {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::{ErrorCode, ffi};
+        if matches!(error, rusqlite::Error::NulError(_)) {
+            return Self::nul();
+        }
         let Some(cause) = error.sqlite_error() else {
             return Self::internal(error);
         };

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
+use crate::error::{ApiError, Result};
+
 pub type Args = Vec<Arg>;
 
 /// One argument. Every case carries an option, because PostgreSQL wants to know the type of a NULL.
@@ -20,6 +22,35 @@ impl Arg {
     /// A wire type or any other value as JSON.
     pub fn json(value: &impl Serialize) -> Self {
         Self::Json(serde_json::value::to_raw_value(value).ok())
+    }
+
+    /// Whether a database keeps it. PostgreSQL has U+0000 in no text, nor escaped in JSON, and what one database refuses the other one
+    /// does not keep.
+    pub fn is_kept(&self) -> bool {
+        match self {
+            Self::Text(Some(text)) => !text.contains('\0'),
+            Self::Json(Some(json)) => {
+                let json = json.get();
+                // Behind an odd number of backslashes it is no escape, but the text of one.
+                let is_escape = |(at, _): (usize, &str)| {
+                    let before = json.as_bytes()[..at].iter().rev();
+                    before.take_while(|byte| **byte == b'\\').count() % 2 == 0
+                };
+                !json.match_indices("\\u0000").any(is_escape)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Refuses what no database keeps, before a transaction that other things are written in finds it.
+///
+/// # Errors
+/// 400 for U+0000 in a text.
+pub fn check_kept(value: &impl Serialize) -> Result<()> {
+    match Arg::json(value).is_kept() {
+        true => Ok(()),
+        false => Err(ApiError::nul()),
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use sqlx::PgPool;
 
-pub use arg::{Arg, Args, verbatim};
+pub use arg::{Arg, Args, check_kept, verbatim};
 pub use migrate::{MIGRATIONS, Migration};
 pub use row::{Cell, Cells, FromCell, Json, Row, Rows};
 pub use table::{Record, Table, TableSql};

@@ -182,6 +182,10 @@ fn bind(statement: &mut Statement<'_>, args: Args) -> rusqlite::Result<()> {
         let arg = args
             .get(place.wrapping_sub(1))
             .ok_or(rusqlite::Error::InvalidParameterCount(args.len(), place))?;
+        if !arg.is_kept() {
+            let nul = std::ffi::CString::new("\0").err();
+            return Err(nul.map_or(rusqlite::Error::InvalidQuery, rusqlite::Error::NulError));
+        }
         match arg {
             Arg::Int(value) => statement.raw_bind_parameter(index, value),
             Arg::Real(value) => statement.raw_bind_parameter(index, value),

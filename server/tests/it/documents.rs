@@ -77,6 +77,67 @@ both! {
         server.call_in(&namespace, "POST", &path, features).await.invalid(&["body", "features"], "not_enabled");
     }
 
+    async fn a_text_that_no_database_keeps_is_refused_by_both(server) {
+        let (namespace, collection) = films(&server).await;
+        let path = format!("/v1/collections/{collection}/documents");
+        let call = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
+        let page = call("POST", &format!("{path}/list"), json!({})).await.ok();
+        let id = page["results"][0]["document_id"].as_str().unwrap();
+        let one = format!("{path}/{id}");
+        let bad = "a\u{0}b";
+        let update = json!({"updates": [{"document_id": id, "update_data": {"note": bad}}]});
+        for (method, path, body) in [
+            ("POST", path.clone(), json!({"title": bad})),
+            ("POST", path.clone(), json!({"title": "a", bad: 1})),
+            ("PATCH", one.clone(), json!({"note": {"inner": [null, bad]}})),
+            ("PUT", one.clone(), json!({"note": bad})),
+            ("POST", format!("{path}/batch"), update),
+            ("PATCH", format!("{path}/bulk"), json!({"update_data": {"note": bad}})),
+            ("POST", "/v1/annotations".into(), json!({"document_id": id, "label": bad})),
+        ] {
+            let told = call(method, &path, body).await.error(400, "BadRequestError");
+            assert!(told["error"]["message"].as_str().unwrap().contains("U+0000"), "{method} {path}: {told:#}");
+        }
+        // What is done many at a time is refused one by one.
+        let create = json!([{"document_id": id, "label": bad}, {"document_id": id, "label": "good", "payload": {"a": null}}]);
+        let made = call("POST", "/v1/annotations/bulk", json!({"create": create})).await.ok();
+        assert_eq!((&made["created_count"], &made["failed_count"], &made["results"][0]["success"]), (&json!(1), &json!(1), &json!(false)), "{made:#}");
+        let good = &made["results"][1]["annotation_id"];
+        let changes = json!({"update": [{"annotation_id": good, "reasoning": bad}, {"annotation_id": bad, "label": "x"}, {"annotation_id": good, "label": "better"}], "delete": [bad]});
+        let made = call("POST", "/v1/annotations/bulk", changes).await.ok();
+        assert_eq!((&made["updated_count"], &made["failed_count"]), (&json!(1), &json!(3)), "{made:#}");
+        // The text of an escape is another one, and nothing is something.
+        let kept = json!({"note": "a\\u0000b", "none": null});
+        call("PATCH", &format!("{path}/bulk"), json!({"update_data": kept})).await.ok();
+        let now = call("GET", &one, Value::Null).await.ok();
+        assert_eq!((&now["note"], &now["none"], now.get("title").is_some()), (&kept["note"], &Value::Null, true), "{now:#}");
+        let count = call("GET", &format!("{path}/count"), Value::Null).await.ok();
+        assert_eq!(count["count"], 3);
+    }
+
+    async fn what_words_find_goes_on_by_offset(server) {
+        let (namespace, collection) = films(&server).await;
+        let path = format!("/v1/collections/{collection}/documents");
+        let call = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
+        let told = call("PATCH", &format!("{path}/bulk"), json!({"update_data": {"kind": "a silent film"}})).await.ok();
+        assert_eq!((&told["updated_count"], &told["status"]), (&json!(3), &json!("COMPLETED")), "{told:#}");
+        let list = async |body: Value| call("POST", &format!("{path}/list"), body).await.ok();
+        let first = list(json!({"search": "silent", "limit": 2, "include_total": true, "sort": {"field": "year", "direction": "asc"}})).await;
+        assert_eq!((first["results"].as_array().unwrap().len(), &first["pagination"]["next_page"]), (2, &json!("?limit=2&offset=2")), "{first:#}");
+        // What cannot be had with words is said.
+        let unheard: Vec<&Value> = first["warnings"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+        assert_eq!(unheard, ["sort", "include_total"]);
+        let rest = list(json!({"search": "silent", "limit": 2, "offset": 2})).await;
+        assert_eq!((rest["results"].as_array().unwrap().len(), rest["pagination"].get("next_page"), &rest["warnings"]), (1, None, &json!([])), "{rest:#}");
+
+        // One thing is asked for, and what matches nothing is said, too.
+        let both = json!({"updates": [{"document_id": "doc_x", "update_data": {}}], "filters": {"field": "year", "operator": "eq", "value": 1927}});
+        call("POST", &format!("{path}/batch"), both).await.invalid(&["body", "filters"], "value_error");
+        let none = json!({"filters": {"field": "year", "operator": "eq", "value": 1}, "update_data": {"kind": "x"}});
+        let told = call("PATCH", &format!("{path}/bulk"), none).await.ok();
+        assert_eq!((&told["updated_count"], &told["message"]), (&json!(0), &json!("no document matches")), "{told:#}");
+    }
+
     async fn a_document_is_written_read_changed_and_removed(server) {
         let (namespace, collection) = films(&server).await;
         let documents = format!("/v1/collections/{collection}/documents");

@@ -19,6 +19,7 @@ use crate::{
     app::App,
     auth::{Delete, Level, Read, Scope, Write},
     clock,
+    db::check_kept,
     error::{ApiError, Result, Violation},
     id,
     list::{ListParams, ListQuery, Page, Sieve, Walk},
@@ -179,6 +180,7 @@ async fn resolve(
 
 /// Limits that the declared ones do not say.
 fn check(interaction: &SearchInteraction) -> Result<()> {
+    check_kept(interaction)?;
     for (member, value) in [
         ("metadata", &interaction.metadata),
         ("query_snapshot", &interaction.query_snapshot),

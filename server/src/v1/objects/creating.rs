@@ -24,7 +24,7 @@ use crate::{
     app::App,
     auth::{Scope, Write},
     clock,
-    db::{Tx, Undo},
+    db::{Tx, Undo, check_kept},
     error::{ApiError, Result, Violation},
     id,
     limits::quota,
@@ -104,6 +104,11 @@ async fn prepare(
         patience,
     };
     let draft = draft(reading, bucket, request, policy).await;
+    // Others are made in the same transaction.
+    let draft = draft.and_then(|draft| {
+        check_kept(&(&draft.object, &draft.columns.idempotency_key))?;
+        Ok(draft)
+    });
     if draft.is_err() {
         discard(app, &folder).await;
     }
