@@ -210,7 +210,7 @@ fn row(key: Record) -> AnyView {
         cell("nowrap", when(key.opt("created_at"))),
         cell("nowrap", when(key.opt("last_used_at"))),
         words("nowrap", expires),
-        cell("actions", buttons.into_any()),
+        cell("actions pairs", buttons.into_any()),
     ])
 }
 

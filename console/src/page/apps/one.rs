@@ -59,13 +59,14 @@ pub fn app() -> AnyView {
     };
     view! {
         <Head title text="A front end of yours, on an origin of its own.">
-            <Remove what="app" name=slug loses="Its versions, its people and their sessions go with it, and its address answers no more." api path done=removed/>
-            <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| settings.set(true)>"Settings"</button>
-            <a class="btn primary" href=move || one().text("url") target="_blank" rel="noopener"><Icon name="link"/>"Open"</a>
+            {while_there(load, move || view! {
+                <Remove what="app" name=slug loses="Its versions, its people and their sessions go with it, and its address answers no more." api path done=removed/>
+                <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| settings.set(true)>"Settings"</button>
+                <a class="btn primary" href=move || one().text("url") target="_blank" rel="noopener"><Icon name="link"/>"Open"</a>
+            }.into_any())}
         </Head>
         {loaded(load, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}
-        {tabs("Parts of the app", TABS, tab, at)}
-        {part}
+        {while_there(load, move || view! { {tabs("Parts of the app", TABS, tab, at)} {part} }.into_any())}
         {change(shown, settings)}
     }
     .into_any()

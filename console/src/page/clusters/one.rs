@@ -81,11 +81,13 @@ pub fn cluster() -> AnyView {
         </Head>
         {refusal(rows.change)}
         {loaded(load, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), about)}
-        {tabs("Parts of the cluster", TABS, tab, at)}
-        {move || match tab.value.with(|tab| tab == "executions") {
-            true => runs(api, path),
-            false => groups(api, path, shown, busy),
-        }}
+        {while_there(load, move || view! {
+            {tabs("Parts of the cluster", TABS, tab, at)}
+            {move || match tab.value.with(|tab| tab == "executions") {
+                true => runs(api, path),
+                false => groups(api, path, shown, busy),
+            }}
+        }.into_any())}
     }
     .into_any()
 }
