@@ -77,6 +77,7 @@ mod interactions;
 mod isolation;
 mod key_usage;
 mod keys;
+mod keys_beside;
 mod large_files;
 mod lifecycle;
 mod limits;

@@ -23,7 +23,7 @@ use crate::{
 /// A key that was used within this time is not revoked without force.
 const RECENT_MICROS: i64 = 7 * 24 * 3600 * 1_000_000;
 
-/// The named key as something that may be changed.
+/// The named key as something that may be changed. The keys of the organization are held.
 async fn find_changeable(
     tx: &mut Tx,
     caller: &Caller,
@@ -82,6 +82,7 @@ pub async fn update(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                store::hold(tx, &caller.org_id).await?;
                 let user = users::find_in(tx, &caller.org_id, &email).await?;
                 let found = find_changeable(tx, &caller, &user, &name, now).await?;
                 if found.model.key_type == APIKeyType::Retriever
@@ -151,6 +152,7 @@ pub async fn rotate(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                store::hold(tx, &caller.org_id).await?;
                 let user = users::find_in(tx, &caller.org_id, &email).await?;
                 let found = find_changeable(tx, &caller, &user, &name, now).await?;
                 let kind = match found.model.key_type {
@@ -197,6 +199,7 @@ pub async fn revoke(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                store::hold(tx, &acting.org_id).await?;
                 let user = users::find_in(tx, &acting.org_id, &email).await?;
                 let found = find_changeable(tx, &acting, &user, &name, now).await?;
                 if !force {
@@ -306,7 +309,8 @@ pub async fn check_unembedded_of_user(
         .with("retryable", false))
 }
 
-/// Ends every key of a user who is suspended or removed; answers what the caches must forget after the commit.
+/// Ends every key of a user who is suspended or removed; answers what the caches must forget after the commit. Whoever calls
+/// holds the keys of the organization.
 pub async fn revoke_all_of_user(
     tx: &mut Tx,
     caller: &Caller,
@@ -324,7 +328,20 @@ pub async fn revoke_all_of_retriever(
     retriever_id: &str,
     now: i64,
 ) -> Result<Vec<String>> {
+    store::hold(tx, &caller.org_id).await?;
     let keys = store::list_retriever_in(tx, &caller.org_id, retriever_id).await?;
+    end_all(tx, caller, keys, now).await
+}
+
+/// Ends the keys of every retriever of a namespace that is removed; answers what the caches must forget after the commit.
+pub async fn revoke_all_of_namespace(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    now: i64,
+) -> Result<Vec<String>> {
+    store::hold(tx, &caller.org_id).await?;
+    let keys = store::list_live_in_namespace(tx, &caller.org_id, namespace_id).await?;
     end_all(tx, caller, keys, now).await
 }
 
@@ -345,6 +362,7 @@ pub(super) async fn revoke_of_retriever(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                store::hold(tx, &caller.org_id).await?;
                 let keys = store::list_retriever_in(tx, &caller.org_id, &retriever_id).await?;
                 let found = keys
                     .into_iter()

@@ -18,10 +18,12 @@ use loupe_wire::{
 };
 
 pub use lifecycle::{
-    check_unembedded_of_user, revoke, revoke_all_of_retriever, revoke_all_of_user, rotate, update,
+    check_unembedded_of_user, revoke, revoke_all_of_namespace, revoke_all_of_retriever,
+    revoke_all_of_user, rotate, update,
 };
 pub use retriever::{create_for_retriever, list_for_retriever, revoke_for_retriever};
 pub use routes::router;
+pub use store::hold;
 
 use super::{
     audit::{self, Change},
@@ -155,6 +157,7 @@ pub async fn create(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                hold(tx, &caller.org_id).await?;
                 let user = users::find_in(tx, &caller.org_id, &email).await?;
                 check::is_active(&user)?;
                 let how = Mint {

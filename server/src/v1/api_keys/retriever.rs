@@ -10,7 +10,11 @@ use crate::{
     app::App,
     auth::{Admin, Level, Scope, key},
     error::Result,
-    v1::{retrievers, users},
+    v1::{
+        namespaces::NAMESPACES,
+        retrievers::{self, RETRIEVERS},
+        users,
+    },
 };
 
 async fn retriever_id<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<String> {
@@ -31,9 +35,10 @@ pub async fn create_for_retriever(
     check::origins(request.allowed_origins.as_deref(), &mut faults);
     check::expiry(request.expires_at, now, &mut faults);
     check::done(faults)?;
+    let retriever_id = retriever_id(app, scope, retriever).await?;
     let only = ResourceScope {
         resource_type: ResourceType::Retriever,
-        resource_id: retriever_id(app, scope, retriever).await?,
+        resource_id: retriever_id.clone(),
         operations: Some(vec![NamespaceOperation::ExecuteRetriever]),
     };
     let request = APIKeyCreateRequest {
@@ -45,11 +50,18 @@ pub async fn create_for_retriever(
         allowed_origins: request.allowed_origins,
         ..Default::default()
     };
-    let caller = scope.caller.clone();
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // The retriever first, as whoever removes it has it: no key is made for one that is gone.
+                RETRIEVERS.hold(tx, &namespace_id, &retriever_id).await?;
+                store::hold(tx, &caller.org_id).await?;
+                NAMESPACES
+                    .find_in(tx, &caller.org_id, &namespace_id)
+                    .await?;
                 let user = users::find_by_id_in(tx, &caller.org_id, &caller.key.user_id).await?;
+                check::is_active(&user)?;
                 let how = Mint {
                     kind: key::Kind::Retriever,
                     protected: false,

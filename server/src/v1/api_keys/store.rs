@@ -15,6 +15,7 @@ crate::sql! {
     const FIND = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND key_id = $2";
     // Visitors of pages use those of retrievers.
     const LAST_USES = "SELECT user_id, CAST(MAX(last_used_at) AS BIGINT) FROM api_keys WHERE org_id = $1 AND retriever_id IS NULL AND last_used_at IS NOT NULL GROUP BY user_id";
+    const LIVE_IN_NAMESPACE = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND status = 'active' AND retriever_id IN (SELECT id FROM retrievers WHERE owner = $2) ORDER BY created_at DESC, key_id";
     // The one read without an owner: the hash of the secret is what proves the owner.
     const FIND_BY_HASH = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE secret_hash = $1";
     const TOUCH = "UPDATE api_keys SET last_used_at = $3 WHERE org_id = $1 AND key_id = $2";
@@ -70,6 +71,13 @@ const fn word(status: KeyStatus) -> &'static str {
         KeyStatus::Expired => "expired",
         KeyStatus::Revoked => "revoked",
     }
+}
+
+/// Nobody else changes keys and people of the organization until the transaction ends. What reads one and writes it back
+/// begins here: on PostgreSQL two that read beside each other would each undo what the other wrote, and a key would be made
+/// for somebody who is suspended just then.
+pub async fn hold(tx: &mut Tx, org_id: &str) -> Result<()> {
+    tx.lock(&format!("keys of {org_id}")).await
 }
 
 pub(super) async fn insert(
@@ -145,6 +153,18 @@ pub(super) async fn list_retriever_in(
     retriever_id: &str,
 ) -> Result<Vec<Stored>> {
     let rows: Vec<Row> = tx.all(LIST_RETRIEVER, args![org_id, retriever_id]).await?;
+    Ok(rows.into_iter().map(Stored::from).collect())
+}
+
+/// Keys that still open a retriever of a namespace.
+pub(super) async fn list_live_in_namespace(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+) -> Result<Vec<Stored>> {
+    let rows: Vec<Row> = tx
+        .all(LIVE_IN_NAMESPACE, args![org_id, namespace_id])
+        .await?;
     Ok(rows.into_iter().map(Stored::from).collect())
 }
 

@@ -27,12 +27,12 @@ pub async fn sweep(app: &App) -> Result<()> {
     let late = now - GRACE;
     for (org_id, id, ended) in store::expired(app.db(), now, late, ROUND).await? {
         match expire(app, &org_id, &id, ended <= late, now).await {
-            Ok(true) => {
+            Ok(Some(hashes)) => {
                 tracing::info!(namespace_id = id, "a namespace expired");
-                removed(app, &org_id, id).await;
+                removed(app, &org_id, id, &hashes).await;
             }
             // Prolonged or removed meanwhile, or copied from still.
-            Ok(false) => {}
+            Ok(None) => {}
             // A batch began meanwhile.
             Err(error) if error.is_conflict() => {}
             Err(error) => {
@@ -43,14 +43,20 @@ pub async fn sweep(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Whether it was this call that removed the namespace.
-async fn expire(app: &App, org_id: &str, id: &str, force: bool, now: i64) -> Result<bool> {
+/// The keys that ended with the namespace, where it was this call that removed it.
+async fn expire(
+    app: &App,
+    org_id: &str,
+    id: &str,
+    force: bool,
+    now: i64,
+) -> Result<Option<Vec<String>>> {
     let (caller, id) = (by_itself(org_id), id.to_owned());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 if !store::hold_expired(tx, &caller.org_id, &id, now).await? {
-                    return Ok(false);
+                    return Ok(None);
                 }
                 let record = NAMESPACES.find_in(tx, &caller.org_id, &id).await?;
                 // What is shown counts. A process of an older version, beside this one, changes nothing else.
@@ -59,13 +65,13 @@ async fn expire(app: &App, org_id: &str, id: &str, force: bool, now: i64) -> Res
                     .is_some_and(|at| at.timestamp_micros() <= now);
                 if !ended {
                     store::set_expiry(tx, &caller.org_id, &id, record.expires_at).await?;
-                    return Ok(false);
+                    return Ok(None);
                 }
                 if !force && is_copied(tx, &caller.org_id, &id).await? {
-                    return Ok(false);
+                    return Ok(None);
                 }
-                remove(tx, &caller, record, force, now).await?;
-                Ok(true)
+                let (_, hashes) = remove(tx, &caller, record, force, now).await?;
+                Ok(Some(hashes))
             })
         })
         .await

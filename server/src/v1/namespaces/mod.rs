@@ -23,7 +23,7 @@ pub use routes::router;
 pub use store::{NAMESPACES, first_two, only_one};
 
 use super::{
-    alerts,
+    alerts, api_keys,
     audit::{self, Change},
     events::{self, Event},
     removal, tasks,
@@ -282,7 +282,7 @@ pub async fn delete(
         NamespaceOperation::ModifyInfrastructure,
     )?;
     let (acting, id, now) = (caller.clone(), record.id.clone(), app.clock().micros());
-    let answer = app
+    let (answer, hashes) = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
@@ -291,21 +291,22 @@ pub async fn delete(
             })
         })
         .await?;
-    removed(app, &caller.org_id, id).await;
+    removed(app, &caller.org_id, id, &hashes).await;
     Ok(answer)
 }
 
 /// Takes a namespace out of reach, and leaves the task that frees what it held. Whoever calls holds the namespace: all take
-/// the locks in this order.
+/// the locks in this order. Answers with it which keys the caches must forget after the commit.
 async fn remove(
     tx: &mut Tx,
     caller: &Caller,
     record: Record<NamespaceModel>,
     force: bool,
     now: i64,
-) -> Result<NamespaceDeleteResponse> {
+) -> Result<(NamespaceDeleteResponse, Vec<String>)> {
     removal::close_batches(tx, &record.id, "", force, now).await?;
     removal::unpublish(tx, &record.id).await?;
+    let hashes = api_keys::revoke_all_of_namespace(tx, caller, &record.id, now).await?;
     alerts::forget_namespace(tx, caller, &record.id, now).await?;
     NAMESPACES.delete(tx, &caller.org_id, &record.id).await?;
     let change = Change {
@@ -317,16 +318,18 @@ async fn remove(
     let (kind, task_type) = (removal::REMOVE_NAMESPACE, TaskType::ApiNamespacesDelete);
     let task = removal::task(&caller.org_id, &record.id, task_type, kind, &record.id);
     let task = tasks::insert(tx, task, now).await?;
-    Ok(NamespaceDeleteResponse {
+    let answer = NamespaceDeleteResponse {
         task_id: task.task_id,
         status: task.status,
         namespace_id: record.id,
         namespace_name: Some(record.name),
-    })
+    };
+    Ok((answer, hashes))
 }
 
 /// What a process does once a namespace is out of reach.
-async fn removed(app: &App, org_id: &str, id: String) {
+async fn removed(app: &App, org_id: &str, id: String, hashes: &[String]) {
+    api_keys::forget(app, hashes);
     app.namespaces.invalidate(&(org_id.to_owned(), id));
     app.work.notify_one();
 }

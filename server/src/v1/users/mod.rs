@@ -129,6 +129,7 @@ pub async fn update(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                api_keys::hold(tx, &caller.org_id).await?;
                 let before = store::find_in(tx, &caller.org_id, &email).await?;
                 allow(&caller, &before.user_id)?;
                 let user = changed(before.clone(), sent, now);
@@ -172,6 +173,7 @@ pub async fn delete(app: &App, caller: &Caller, email: &str, force: bool) -> Res
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                api_keys::hold(tx, &caller.org_id).await?;
                 let user = store::find_in(tx, &caller.org_id, &email).await?;
                 allow(&caller, &user.user_id)?;
                 if !force {

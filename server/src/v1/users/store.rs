@@ -43,6 +43,7 @@ pub async fn find(db: &Db, org_id: &str, email: &str) -> Result<UserModel> {
         .ok_or_else(|| ApiError::not_found("user", email))
 }
 
+/// As [`find`], inside a transaction. Whoever changes what is read holds the keys and people of the organization first.
 pub async fn find_in(tx: &mut Tx, org_id: &str, email: &str) -> Result<UserModel> {
     let found: Option<Row> = tx.one(FIND, args![org_id, email.to_lowercase()]).await?;
     found
