@@ -36,6 +36,7 @@ mod apps;
 mod asking;
 mod at_rest;
 mod audit;
+mod audit_parts;
 mod bad_input;
 mod batch_members;
 mod batches;

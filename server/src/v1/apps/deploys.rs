@@ -16,7 +16,7 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
-    PRODUCTION, STAGING,
+    PRODUCTION, STAGING, noted,
     store::{self, Deploy},
 };
 use crate::{
@@ -176,9 +176,16 @@ pub async fn deploy(
         environment: environment.into(),
         message: Some(deploy.message.clone()),
     };
-    let (org_id, id, now) = (caller.org_id.clone(), record.id, app.clock().micros());
+    let (by, id, now) = (caller.clone(), record.id, app.clock().micros());
     app.db()
-        .write(move |tx| Box::pin(async move { enqueue(tx, &org_id, &id, &deploy, now).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                enqueue(tx, &by.org_id, &id, &deploy, now).await?;
+                let about =
+                    json!({"deploy_id": deploy.deploy_id, "environment": deploy.environment});
+                noted::app(tx, &by, (&id, "app_deployed"), about, now).await
+            })
+        })
         .await?;
     app.work.notify_one();
     Ok(answer)

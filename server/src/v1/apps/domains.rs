@@ -2,10 +2,14 @@
 
 use axum::extract::{Path, State};
 use loupe_wire::{AddDomainRequest, DomainResponse, GenericDeleteResponse, ListDomainsResponse};
+use serde_json::json;
 use url::Host;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::store::{self, ACTIVE, Domain, PENDING};
+use super::{
+    noted,
+    store::{self, ACTIVE, Domain, PENDING},
+};
 use crate::{
     app::App,
     auth::{Caller, Delete, Org, Read, Write},
@@ -178,10 +182,18 @@ pub async fn add(
         verified_at: 0,
         seen_at: 0,
     };
-    let org_id = caller.org_id.clone();
+    let by = caller.clone();
     let kept = app
         .db()
-        .write(move |tx| Box::pin(async move { keep(tx, &org_id, domain).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                let now = domain.created_at;
+                let kept = keep(tx, &by.org_id, domain).await?;
+                let about = json!({"domain": kept.domain, "is_primary": kept.is_primary});
+                noted::app(tx, &by, (&kept.app_id, "app_domain_added"), about, now).await?;
+                Ok(kept)
+            })
+        })
         .await?;
     app.hosting.forget();
     Ok(kept.told(app, &hosted.slug))
@@ -241,15 +253,17 @@ pub async fn verify(
     }
     domain.status = ACTIVE.into();
     domain.verified_at = app.clock().micros();
-    let (org_id, proven) = (caller.org_id.clone(), domain.clone());
+    let (by, proven) = (caller.clone(), domain.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 store::release_domain(tx, &proven.domain, &token()).await?;
-                if store::prove_domain(tx, &org_id, &proven).await? {
-                    return Ok(());
+                if !store::prove_domain(tx, &by.org_id, &proven).await? {
+                    return Err(ApiError::not_found("domain", &proven.domain));
                 }
-                Err(ApiError::not_found("domain", &proven.domain))
+                let change = (proven.app_id.as_str(), "app_domain_proven");
+                let about = json!({ "domain": proven.domain });
+                noted::app(tx, &by, change, about, proven.verified_at).await
             })
         })
         .await?;
@@ -260,9 +274,15 @@ pub async fn verify(
 /// Removes a domain: the app answers there no more.
 pub async fn remove(app: &App, caller: &Caller, app_id: &str, domain: &str) -> Result<()> {
     let (_, found) = find(app, caller, app_id, domain).await?;
-    let org_id = caller.org_id.clone();
+    let (by, now) = (caller.clone(), app.clock().micros());
     app.db()
-        .write(move |tx| Box::pin(async move { store::delete_domain(tx, &org_id, &found).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                store::delete_domain(tx, &by.org_id, &found).await?;
+                let about = json!({ "domain": found.domain });
+                noted::app(tx, &by, (&found.app_id, "app_domain_removed"), about, now).await
+            })
+        })
         .await?;
     app.hosting.forget();
     Ok(())

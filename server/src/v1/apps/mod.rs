@@ -10,6 +10,7 @@ mod domains;
 mod embedding;
 mod hosted;
 mod insight;
+mod noted;
 pub mod packing;
 mod people;
 mod place;
@@ -20,6 +21,7 @@ mod unified;
 mod versions;
 
 use loupe_wire::{AppListItem, AppResponse, CreateAppRequest, ListAppsResponse, UpdateAppRequest};
+use serde_json::json;
 
 pub use auth_config::{forget_clear_keys, has_passkeys, has_sign_in, renew_password};
 pub use bearers::{has_bearers, key_name};
@@ -100,22 +102,31 @@ pub async fn create(
         updated_at: clock::time(now),
         ..Default::default()
     };
-    let (kept, org_id) = (hosted.clone(), caller.org_id.clone());
+    let (kept, by) = (hosted.clone(), caller.clone());
     app.db()
-        .write(move |tx| Box::pin(async move { insert(tx, &org_id, &kept, now).await }))
+        .write(move |tx| Box::pin(async move { insert(tx, &by, &kept, now).await }))
         .await?;
     app.hosting.forget();
     told(app, &caller.org_id, &hosted).await
 }
 
-async fn insert(tx: &mut Tx, org_id: &str, hosted: &Hosted, now: i64) -> Result<()> {
+async fn insert(tx: &mut Tx, caller: &Caller, hosted: &Hosted, now: i64) -> Result<()> {
+    let org_id = caller.org_id.as_str();
     if APPS.count_in(tx, org_id).await? >= MOST {
         let message = format!("an organization has at most {MOST} apps: remove one first");
         return Err(ApiError::conflict("", message).with("limit", MOST));
     }
     check::is_free(tx, org_id, &hosted.slug, &hosted.app_id).await?;
     let (id, slug) = (&hosted.app_id, &hosted.slug);
-    APPS.insert(tx, org_id, id, slug, now, hosted).await
+    APPS.insert(tx, org_id, id, slug, now, hosted).await?;
+    noted::app(
+        tx,
+        caller,
+        (id, "app_created"),
+        json!({ "slug": slug }),
+        now,
+    )
+    .await
 }
 
 /// What a list may be narrowed by.
@@ -239,8 +250,7 @@ pub async fn update(
         change(&mut hosted);
         return tried(app, &org_id, &hosted).await;
     }
-    let by = caller.actor().to_owned();
-    let owner = org_id.clone();
+    let (by, owner) = (caller.clone(), org_id.clone());
     let hosted = app
         .db()
         .write(move |tx| {
@@ -250,11 +260,14 @@ pub async fn update(
                     let message = "the app's sign-in was changed meanwhile: look at it and send the change again";
                     return Err(ApiError::conflict("changed_meanwhile", message));
                 }
+                let before = hosted.clone();
                 change(&mut hosted);
+                let about = noted::members(&before, &hosted);
                 if publish {
-                    versions::publish(tx, &owner, &mut hosted, &by, "", now).await?;
+                    versions::publish(tx, &owner, &mut hosted, by.actor(), "", now).await?;
                 }
                 save(tx, &owner, &mut hosted, now).await?;
+                noted::app(tx, &by, (&id, "app_updated"), about, now).await?;
                 Ok(hosted)
             })
         })
@@ -303,19 +316,17 @@ pub async fn publish(
     app_id: &str,
     message: String,
 ) -> Result<AppResponse> {
-    let (org_id, id, now) = (
-        caller.org_id.clone(),
-        app_id.to_owned(),
-        app.clock().micros(),
-    );
-    let by = caller.actor().to_owned();
+    let (by, id, now) = (caller.clone(), app_id.to_owned(), app.clock().micros());
     let hosted = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut hosted = APPS.hold(tx, &org_id, &id).await?.data.0;
-                versions::publish(tx, &org_id, &mut hosted, &by, &message, now).await?;
-                save(tx, &org_id, &mut hosted, now).await?;
+                let org_id = &by.org_id;
+                let mut hosted = APPS.hold(tx, org_id, &id).await?.data.0;
+                versions::publish(tx, org_id, &mut hosted, by.actor(), &message, now).await?;
+                save(tx, org_id, &mut hosted, now).await?;
+                let about = json!({"slug": hosted.slug, "version": hosted.last_version});
+                noted::app(tx, &by, (&hosted.app_id, "app_published"), about, now).await?;
                 Ok(hosted)
             })
         })
@@ -327,15 +338,18 @@ pub async fn publish(
 /// Removes an app with its files, its users and all that is known of them.
 pub async fn delete(app: &App, caller: &Caller, app_id: &str) -> Result<()> {
     let record = find(app, caller, app_id).await?;
-    let (org_id, id) = (caller.org_id.clone(), record.id.clone());
+    let (by, id) = (caller.clone(), record.id.clone());
     let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let hosted = APPS.hold(tx, &org_id, &id).await?.data.0;
-                give_up(tx, &org_id, &hosted.slug, &hosted, now).await?;
-                APPS.delete(tx, &org_id, &id).await?;
-                store::delete_all_of(tx, &org_id, &id).await
+                let org_id = &by.org_id;
+                let hosted = APPS.hold(tx, org_id, &id).await?.data.0;
+                give_up(tx, org_id, &hosted.slug, &hosted, now).await?;
+                APPS.delete(tx, org_id, &id).await?;
+                let about = json!({ "slug": hosted.slug });
+                noted::app(tx, &by, (&id, "app_deleted"), about, now).await?;
+                store::delete_all_of(tx, org_id, &id).await
             })
         })
         .await?;

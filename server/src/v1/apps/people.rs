@@ -2,13 +2,14 @@
 
 use axum::extract::{Path, State};
 use loupe_wire::{
-    AppInvitationResponse, AppUserResponse, GenericDeleteResponse, InviteUserRequest,
+    AppInvitationResponse, AppUserResponse, AuditAction, GenericDeleteResponse, InviteUserRequest,
     ListInvitationsResponse, ListUsersResponse, SignInTestResponse, UpdateRoleRequest,
 };
 use serde::Deserialize;
+use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Hosted, store};
+use super::{Hosted, noted, store};
 use crate::{
     app::App,
     auth::{Admin, Caller, Org},
@@ -114,9 +115,10 @@ pub async fn set_role(
     check_role(&role)?;
     let (place, _) = place(app, caller, app_id).await?;
     let (here, id, now) = (place.clone(), user_id.to_owned(), app.clock().micros());
+    let by = caller.clone();
     let changed = app
         .db()
-        .write(move |tx| Box::pin(async move { give_role(tx, &here, &id, role, now).await }))
+        .write(move |tx| Box::pin(async move { give_role(tx, &by, &here, &id, role, now).await }))
         .await?;
     let changed = changed.ok_or_else(|| ApiError::not_found("user", user_id))?;
     Ok(told(&place.app_id, changed))
@@ -125,6 +127,7 @@ pub async fn set_role(
 /// The person with the new role; nobody without such a person.
 async fn give_role(
     tx: &mut Tx,
+    caller: &Caller,
     place: &Place,
     user_id: &str,
     role: String,
@@ -133,18 +136,32 @@ async fn give_role(
     let Some(mut user) = people::hold(tx, place, user_id).await? else {
         return Ok(None);
     };
-    user.profile.role = role;
+    let before = std::mem::replace(&mut user.profile.role, role);
     people::update(tx, place, &user, now).await?;
+    let (who, roles) = (
+        (place.app_id.as_str(), user_id),
+        (before.as_str(), user.profile.role.as_str()),
+    );
+    noted::person(tx, caller, who, AuditAction::UserUpdated, Some(roles), now).await?;
     Ok(Some(user))
 }
 
 /// Removes somebody from the app, signed out everywhere.
 pub async fn remove(app: &App, caller: &Caller, app_id: &str, user_id: &str) -> Result<()> {
     let (place, _) = place(app, caller, app_id).await?;
-    let id = user_id.to_owned();
+    let (by, id, now) = (caller.clone(), user_id.to_owned(), app.clock().micros());
     let removed = app
         .db()
-        .write(move |tx| Box::pin(async move { people::delete(tx, &place, &id).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                let removed = people::delete(tx, &place, &id).await?;
+                if removed {
+                    let who = (place.app_id.as_str(), id.as_str());
+                    noted::person(tx, &by, who, AuditAction::UserDeleted, None, now).await?;
+                }
+                Ok(removed)
+            })
+        })
         .await?;
     if removed {
         Ok(())
@@ -201,9 +218,10 @@ pub async fn invite(
         created_at: app.clock().micros(),
     };
     let domains = store::domains(app.db(), &place.org_id, &place.app_id).await?;
+    let by = caller.clone();
     let row = app
         .db()
-        .write(move |tx| Box::pin(async move { keep_invitation(tx, &place, row).await }))
+        .write(move |tx| Box::pin(async move { keep_invitation(tx, &by, &place, row).await }))
         .await?;
     let name = &hosted.page().meta.title;
     let (what, page) = match row.status == ACCEPTED {
@@ -219,18 +237,22 @@ pub async fn invite(
 /// Keeps the invitation. Who came already has the role at once: nothing waits.
 async fn keep_invitation(
     tx: &mut Tx,
+    caller: &Caller,
     place: &Place,
     mut row: store::Invitation,
 ) -> Result<store::Invitation> {
     if let Some(user) = people::by_email_in(tx, place, &row.email).await? {
         let (role, now) = (row.role.clone(), row.created_at);
-        give_role(tx, place, &user.user_id, role, now).await?;
+        give_role(tx, caller, place, &user.user_id, role, now).await?;
         row.status = ACCEPTED.into();
     } else if store::count_invitations(tx, place).await? >= INVITED {
         let message = format!("an app has at most {INVITED} invitations that wait");
         return Err(ApiError::conflict("", message).with("limit", INVITED));
     }
     store::insert_invitation(tx, place, &row).await?;
+    let about = json!({"invitation_id": row.invitation_id, "role": row.role});
+    let change = (place.app_id.as_str(), "app_user_invited");
+    noted::app(tx, caller, change, about, row.created_at).await?;
     Ok(row)
 }
 
@@ -251,10 +273,23 @@ pub async fn invitations(
 /// Takes an invitation back.
 pub async fn uninvite(app: &App, caller: &Caller, app_id: &str, invitation_id: &str) -> Result<()> {
     let (place, _) = place(app, caller, app_id).await?;
-    let id = invitation_id.to_owned();
+    let (by, id, now) = (
+        caller.clone(),
+        invitation_id.to_owned(),
+        app.clock().micros(),
+    );
     let removed = app
         .db()
-        .write(move |tx| Box::pin(async move { store::delete_invitation(tx, &place, &id).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                let removed = store::delete_invitation(tx, &place, &id).await?;
+                if removed {
+                    let change = (place.app_id.as_str(), "app_invitation_withdrawn");
+                    noted::app(tx, &by, change, json!({ "invitation_id": id }), now).await?;
+                }
+                Ok(removed)
+            })
+        })
         .await?;
     if removed {
         Ok(())

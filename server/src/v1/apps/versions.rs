@@ -9,7 +9,7 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
-    APPS, Environment, Hosted, PRODUCTION, STAGING, asset_prefix, packing,
+    APPS, Environment, Hosted, PRODUCTION, STAGING, asset_prefix, noted, packing,
     store::{self, Version},
 };
 use crate::{
@@ -266,17 +266,14 @@ async fn serve(
     environment: &'static str,
     target: Target,
 ) -> Result<Environment> {
-    let (org_id, id, now) = (
-        caller.org_id.clone(),
-        app_id.to_owned(),
-        app.clock().micros(),
-    );
+    let (by, id, now) = (caller.clone(), app_id.to_owned(), app.clock().micros());
     let served = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut hosted = APPS.hold(tx, &org_id, &id).await?.data.0;
-                let version = target.find(tx, &org_id, &mut hosted, environment).await?;
+                let org_id = &by.org_id;
+                let mut hosted = APPS.hold(tx, org_id, &id).await?.data.0;
+                let version = target.find(tx, org_id, &mut hosted, environment).await?;
                 switch(&mut hosted, environment, &version);
                 if let (Target::Before, Some(held)) =
                     (target, hosted.environments.get_mut(environment))
@@ -285,11 +282,14 @@ async fn serve(
                     held.before.pop();
                 }
                 if environment == PRODUCTION {
-                    show(tx, &org_id, &mut hosted, version, target).await?;
+                    show(tx, org_id, &mut hosted, version, target).await?;
                 }
                 let served = hosted.environments.get(environment).cloned();
-                super::save(tx, &org_id, &mut hosted, now).await?;
-                Ok(served.unwrap_or_default())
+                super::save(tx, org_id, &mut hosted, now).await?;
+                let served = served.unwrap_or_default();
+                let about = json!({"environment": environment, "version": served.version});
+                noted::app(tx, &by, (&hosted.app_id, "app_served"), about, now).await?;
+                Ok(served)
             })
         })
         .await?;

@@ -46,6 +46,41 @@ pub async fn record(tx: &mut Tx, caller: &Caller, change: Change<'_>, now: i64) 
     store::insert(tx, &caller.org_id, &event, now).await
 }
 
+/// What a change is of that the log has no word for: the page of a retriever, a trigger of a namespace, a sync of a bucket, an
+/// app of the organization.
+#[derive(Debug, Clone, Copy)]
+pub enum PartOf<'a> {
+    Organization,
+    Namespace(&'a str),
+    Bucket(&'a str),
+    Retriever(&'a str),
+}
+
+/// Records a change of a part as one of the whole; `changes` says in `change` what happened to which part.
+pub async fn record_part(
+    tx: &mut Tx,
+    caller: &Caller,
+    whole: PartOf<'_>,
+    changes: Value,
+    now: i64,
+) -> Result<()> {
+    let (action, resource) = match whole {
+        PartOf::Organization => (
+            AuditAction::OrganizationUpdated,
+            (ResourceType::Organization, caller.org_id.as_str()),
+        ),
+        PartOf::Namespace(id) => (AuditAction::NamespaceUpdated, (ResourceType::Namespace, id)),
+        PartOf::Bucket(id) => (AuditAction::BucketUpdated, (ResourceType::Bucket, id)),
+        PartOf::Retriever(id) => (AuditAction::RetrieverUpdated, (ResourceType::Retriever, id)),
+    };
+    let change = Change {
+        action,
+        resource,
+        changes,
+    };
+    record(tx, caller, change, now).await
+}
+
 fn event(caller: &Caller, change: &Change<'_>, status: &str, now: i64) -> AuditEventResponse {
     let is_user = !caller.key.user_id.is_empty();
     let (kind, id) = change.resource;
@@ -100,6 +135,13 @@ pub fn difference(before: &impl serde::Serialize, after: &impl serde::Serialize)
         }
     }
     changes.into()
+}
+
+/// The names of the members in which two forms differ, for what is too large or too private to be told whole.
+pub fn changed_members(before: &impl serde::Serialize, after: &impl serde::Serialize) -> Value {
+    let changes = difference(before, after);
+    let names = changes.as_object().into_iter().flat_map(|one| one.keys());
+    names.map(String::as_str).collect()
 }
 
 /// What of the organization the log is told.

@@ -15,7 +15,10 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     id,
-    v1::retrievers,
+    v1::{
+        audit::{self, PartOf},
+        retrievers,
+    },
 };
 
 /// Datasets of a namespace.
@@ -73,6 +76,7 @@ async fn keep(
         query_count: i64::try_from(queries.len()).unwrap_or(i64::MAX),
         metadata: request.metadata,
     };
+    let caller = scope.caller.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -89,6 +93,12 @@ async fn keep(
                     );
                 }
                 store::insert_dataset(tx, &dataset, &queries, now).await?;
+                let changes = json!({
+                    "change": "evaluation_dataset_created", "dataset_id": dataset.dataset_id,
+                    "dataset_name": dataset.dataset_name, "query_count": dataset.query_count,
+                });
+                let whole = PartOf::Namespace(&dataset.namespace_id);
+                audit::record_part(tx, &caller, whole, changes, now).await?;
                 Ok(EvaluationDataset { queries, ..dataset })
             })
         })

@@ -15,8 +15,8 @@ mod tar;
 use std::time::Duration;
 
 use loupe_wire::{
-    CollectionExportRequest, CollectionExportResponse, ExportFormat, NamespaceOperation,
-    TaskResponse, TaskStatusEnum, TaskType, reading,
+    AuditAction, CollectionExportRequest, CollectionExportResponse, ExportFormat,
+    NamespaceOperation, ResourceType, TaskResponse, TaskStatusEnum, TaskType, reading,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -27,6 +27,7 @@ pub use running::{give_up, run};
 pub use store::sweep;
 
 use super::{
+    audit::{self, Change},
     collections::{COLLECTIONS, lifecycle},
     documents,
     tasks::{self, NewTask},
@@ -131,12 +132,22 @@ pub async fn export(
     task.inputs = vec![json!({ "collection_id": collection.id })];
     task.description = format!("Export of {}", collection.name);
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    let caller = scope.caller.clone();
     let until = now + i64::try_from(KEPT_SECONDS).unwrap_or(i64::MAX) * 1_000_000;
     let task = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
                 store::insert(tx, &namespace_id, &work.export_id, until).await?;
+                let change = Change {
+                    action: AuditAction::CollectionAccessed,
+                    resource: (ResourceType::Collection, &work.collection_id),
+                    changes: json!({
+                        "change": "collection_exported", "export_id": work.export_id, "format": work.request.format,
+                        "delivered": work.request.destination.is_some(),
+                    }),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 tasks::insert(tx, task, now).await
             })
         })

@@ -9,12 +9,16 @@ use loupe_wire::{
     ListInteractionsRequest, ListInteractionsResponse, NamespaceOperation, Object, ResourceType,
     SearchInteraction, Value, reading,
 };
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub use routes::router;
 pub use store::{Wanted, list as stored};
 
-use super::retrievers::RETRIEVERS;
+use super::{
+    audit::{self, PartOf},
+    retrievers::RETRIEVERS,
+};
 use crate::{
     app::App,
     auth::{Delete, Level, Read, Scope, Write},
@@ -308,15 +312,21 @@ async fn find<L: Level>(
 
 /// Forgets an interaction.
 pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
-    find(app, scope, id, NamespaceOperation::DeleteData).await?;
+    let found = find(app, scope, id, NamespaceOperation::DeleteData).await?;
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                match store::delete(tx, &namespace_id, &id).await? {
-                    true => Ok(()),
-                    false => Err(ApiError::not_found("interaction", &id)),
+                if !store::delete(tx, &namespace_id, &id).await? {
+                    return Err(ApiError::not_found("interaction", &id));
                 }
+                let whole = match found.retriever_id.as_deref() {
+                    Some(retriever) => PartOf::Retriever(retriever),
+                    None => PartOf::Namespace(&namespace_id),
+                };
+                let changes = json!({"change": "interaction_deleted", "interaction_id": id});
+                audit::record_part(tx, &caller, whole, changes, now).await
             })
         })
         .await

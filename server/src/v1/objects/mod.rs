@@ -29,7 +29,13 @@ pub fn router() -> OpenApiRouter<App> {
     routes::router().merge(decomposing::router())
 }
 
-use super::{buckets::BUCKETS, documents, namespaces::push_event, removal, syncs};
+use super::{
+    audit::{self, PartOf},
+    buckets::BUCKETS,
+    documents,
+    namespaces::push_event,
+    removal, syncs,
+};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
@@ -324,15 +330,18 @@ pub async fn remove_in(
 pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, object_id: &str) -> Result<()> {
     let bucket = self::bucket(app, scope, bucket, NamespaceOperation::DeleteData).await?;
     let bucket_id = bucket.id.clone();
-    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     let (object_id, now) = (object_id.to_owned(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 let found = store::find_in(tx, &namespace_id, &bucket_id, &object_id).await?;
                 found.ok_or_else(|| ApiError::not_found("object", &object_id))?;
+                let changes = json!({"change": "object_deleted", "object_id": object_id});
+                let whole = PartOf::Bucket(&bucket_id);
+                audit::record_part(tx, &caller, whole, changes, now).await?;
                 let ids = std::slice::from_ref(&object_id);
-                remove_in(tx, &org_id, &namespace_id, &bucket_id, ids, now).await?;
+                remove_in(tx, &caller.org_id, &namespace_id, &bucket_id, ids, now).await?;
                 Ok(())
             })
         })

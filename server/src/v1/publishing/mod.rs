@@ -6,6 +6,7 @@ mod filters;
 mod lock;
 mod media;
 mod moving;
+mod noted;
 mod preview;
 mod routes;
 mod store;
@@ -184,7 +185,8 @@ async fn save(
     (password, is_named): (Password, bool),
     now: i64,
 ) -> Result<PublishedRetrieverResponse> {
-    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
+    let org_id = caller.org_id.clone();
     let limit = app.config().limits.published_retrievers;
     app.db()
         .write(move |tx| {
@@ -193,6 +195,7 @@ async fn save(
                 let id = &published.retriever_id;
                 retrievers::RETRIEVERS.hold(tx, &namespace_id, id).await?;
                 let before = store::hold(tx, &namespace_id, id).await?;
+                let was = before.clone();
                 // Publishing again without a name keeps the one that is there.
                 if before.is_none() || is_named {
                     settle_name(tx, &org_id, &mut published, is_named).await?;
@@ -232,6 +235,7 @@ async fn save(
                         store::insert(tx, &org_id, &namespace_id, &published, now).await?;
                     }
                 }
+                noted::changed(tx, &caller, was.as_ref(), &published, now).await?;
                 Ok(published)
             })
         })
@@ -298,7 +302,7 @@ pub async fn update(
         warnings = display::doubts(display, &retriever);
     }
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
-    let org_id = scope.caller.org_id.clone();
+    let caller = scope.caller.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -306,6 +310,7 @@ pub async fn update(
                 let found = store::hold(tx, &namespace_id, &id).await?;
                 let mut published =
                     found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
+                let before = published.clone();
                 if let Some(tags) = request.tags {
                     published.tags = tags.unwrap_or_default();
                 }
@@ -326,9 +331,10 @@ pub async fn update(
                 }
                 published.updated_at = clock::time(now);
                 password
-                    .apply(tx, &org_id, &namespace_id, &mut published, now)
+                    .apply(tx, &caller.org_id, &namespace_id, &mut published, now)
                     .await?;
                 store::update(tx, &namespace_id, &published, now).await?;
+                noted::changed(tx, &caller, Some(&before), &published, now).await?;
                 published.warnings = warnings;
                 Ok(published)
             })
@@ -340,13 +346,14 @@ pub async fn unpublish(app: &App, scope: &Scope<Delete>, identifier: &str) -> Re
     let retriever =
         retrievers::find(app, scope, identifier, NamespaceOperation::DeleteRetriever).await?;
     let id = retriever.retriever_id.unwrap_or_default();
-    let namespace_id = scope.namespace_id.clone();
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
+    let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 match store::delete_of(tx, &namespace_id, &id).await? {
                     0 => Err(ApiError::not_found("published_retriever", &id)),
-                    _ => Ok(()),
+                    _ => noted::ended(tx, &caller, &id, now).await,
                 }
             })
         })

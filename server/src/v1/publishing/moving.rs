@@ -2,7 +2,7 @@
 
 use loupe_wire::{NamespaceOperation, PublishedRetrieverResponse};
 
-use super::{describe, display, retrievers, store};
+use super::{describe, display, noted, retrievers, store};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -34,6 +34,7 @@ pub(super) async fn page(
     display::check(&found.display_config, &to)?;
     let metadata = describe(app, scope, &to).await?;
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    let caller = scope.caller.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -60,6 +61,7 @@ pub(super) async fn page(
                 page.retriever_id = to_id;
                 page.updated_at = clock::time(now);
                 store::move_from(tx, (&namespace_id, &from_id), &page, now).await?;
+                noted::moved(tx, &caller, &from_id, &page, now).await?;
                 Ok(page)
             })
         })

@@ -20,12 +20,19 @@ pub use routes::router;
 pub use running::{LOOK, run, sweep, tick};
 pub use store::forget_borrowed;
 
+use serde_json::json;
+
 use self::{files::Rules, store::Place};
-use super::{buckets, collections, connections, objects, tasks::name_of};
+use super::{
+    audit::{self, PartOf},
+    buckets, collections, connections, objects,
+    tasks::name_of,
+};
 use crate::{
     app::App,
     auth::{Caller, Delete, Level, Read, Scope, Write},
     clock,
+    db::Tx,
     error::{ApiError, Result, Violation},
     id as ids,
     list::{ListParams, Page},
@@ -150,12 +157,13 @@ pub async fn create(
     Rules::read(&model)?;
     ending::plan(&mut model, now, 0);
     let place = Place::of(&model);
-    insert(app, model, now).await?;
+    insert(app, &scope.caller, model, now).await?;
     store::find(app.db(), &place).await
 }
 
 /// Writes a new sync and begins its first look.
-async fn insert(app: &App, model: SyncConfigurationModel, now: i64) -> Result<()> {
+async fn insert(app: &App, caller: &Caller, model: SyncConfigurationModel, now: i64) -> Result<()> {
+    let caller = caller.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -164,6 +172,7 @@ async fn insert(app: &App, model: SyncConfigurationModel, now: i64) -> Result<()
                     return Err(ApiError::conflict("", message).with("limit", MOST));
                 }
                 store::insert(tx, &model, now).await?;
+                record(tx, &caller, &Place::of(&model), "sync_created", now).await?;
                 let trigger = SyncJobTrigger::Scheduled;
                 running::begin(tx, &Place::of(&model), trigger, false, now).await
             })
@@ -171,6 +180,12 @@ async fn insert(app: &App, model: SyncConfigurationModel, now: i64) -> Result<()
         .await?;
     app.work.notify_one();
     Ok(())
+}
+
+/// Tells the audit log what somebody did to a sync.
+async fn record(tx: &mut Tx, caller: &Caller, place: &Place, change: &str, now: i64) -> Result<()> {
+    let changes = json!({"change": change, "sync_config_id": place.sync_id});
+    audit::record_part(tx, caller, PartOf::Bucket(&place.bucket_id), changes, now).await
 }
 
 async fn collection_ids(
@@ -232,7 +247,8 @@ pub async fn update(
     let filter = buckets::change_filter(app, scope, request.ingest_filter.take()).await?;
     let collections = collection_ids(app, scope, &request.batch_collection_ids).await?;
     let caller = scope.caller.clone();
-    change(app, scope, bucket, sync_id, move |model, now| {
+    let of = (bucket, sync_id, "sync_updated");
+    change(app, scope, of, move |model, now| {
         let planned = (model.is_active, model.polling_interval_seconds);
         model.description = request.description.or(model.description.take());
         model.metadata = request.metadata.or(model.metadata.take());
@@ -271,12 +287,11 @@ pub async fn update(
 async fn change(
     app: &App,
     scope: &Scope<Write>,
-    bucket: &str,
-    sync_id: &str,
+    (bucket, sync_id, told): (&str, &str, &'static str),
     edit: impl FnOnce(&mut SyncConfigurationModel, i64) -> Result<()> + Send + 'static,
 ) -> Result<SyncConfigurationModel> {
     let place = place(app, scope, bucket, sync_id, NamespaceOperation::WriteData).await?;
-    let now = app.clock().micros();
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     let model = app
         .db()
         .write(move |tx| {
@@ -285,6 +300,7 @@ async fn change(
                 edit(&mut model, now)?;
                 model.updated_at = Some(clock::time(now));
                 store::update(tx, &model, now).await?;
+                record(tx, &caller, &place, told, now).await?;
                 Ok(model)
             })
         })
@@ -301,7 +317,8 @@ pub async fn pause(
     sync_id: &str,
 ) -> Result<SyncConfigurationModel> {
     let by = scope.caller.key.user_id.clone();
-    change(app, scope, bucket, sync_id, |model, now| {
+    let of = (bucket, sync_id, "sync_paused");
+    change(app, scope, of, |model, now| {
         model.paused = true;
         model.paused_at = Some(clock::time(now));
         model.paused_by_user_id = Some(by);
@@ -319,7 +336,8 @@ pub async fn resume(
     sync_id: &str,
 ) -> Result<SyncConfigurationModel> {
     let caller = scope.caller.clone();
-    change(app, scope, bucket, sync_id, move |model, now| {
+    let of = (bucket, sync_id, "sync_resumed");
+    change(app, scope, of, move |model, now| {
         allow(&caller, model)?;
         model.paused = false;
         (model.paused_at, model.paused_by_user_id) = (None, None);
@@ -349,6 +367,7 @@ pub async fn trigger(
         .write(move |tx| {
             Box::pin(async move {
                 allow(&caller, &store::hold(tx, &place).await?)?;
+                record(tx, &caller, &place, "sync_triggered", now).await?;
                 let begun = running::begin(tx, &place, SyncJobTrigger::Manual, full, now).await?;
                 let message = "a look into this storage is under way already";
                 begun.ok_or_else(|| ApiError::conflict("sync_running", message))
@@ -362,8 +381,14 @@ pub async fn trigger(
 /// Removes a sync. What it made stays.
 pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, sync_id: &str) -> Result<()> {
     let place = place(app, scope, bucket, sync_id, NamespaceOperation::DeleteData).await?;
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     app.db()
-        .write(move |tx| Box::pin(async move { store::delete(tx, &place).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                store::delete(tx, &place).await?;
+                record(tx, &caller, &place, "sync_deleted", now).await
+            })
+        })
         .await
 }
 

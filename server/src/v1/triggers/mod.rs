@@ -28,10 +28,16 @@ pub use routes::router;
 pub use scheduled::{begin_schedule, check_schedule, end_schedule, new_id};
 
 use self::schedule::Schedule;
-use super::{collections::COLLECTIONS, events::Reader, namespaces::push_event, tasks::name_of};
+use super::{
+    audit::{self, PartOf},
+    collections::COLLECTIONS,
+    events::Reader,
+    namespaces::push_event,
+    tasks::name_of,
+};
 use crate::{
     app::App,
-    auth::{Delete, Level, Read, Scope, Write},
+    auth::{Caller, Delete, Level, Read, Scope, Write},
     cause::Cause,
     clock,
     db::Tx,
@@ -97,20 +103,34 @@ pub async fn create(
         created_by: Some(scope.caller.actor().to_owned()),
         ..Default::default()
     };
-    let (kept, org_id) = (trigger.clone(), scope.caller.org_id.clone());
+    let (kept, caller) = (trigger.clone(), scope.caller.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 check_room(store::count_in(tx, &kept.namespace_id).await?)?;
-                store::insert(tx, &org_id, &kept, &resource_id, now).await?;
+                store::insert(tx, &caller.org_id, &kept, &resource_id, now).await?;
                 if kept.trigger_type == TriggerType::Event {
-                    READER.ensure(tx, &org_id).await?;
+                    READER.ensure(tx, &caller.org_id).await?;
                 }
+                record(tx, &caller, &kept, "trigger_created", now).await?;
                 tell(tx, &kept, "trigger.created", now).await
             })
         })
         .await?;
     Ok(present(app, trigger))
+}
+
+/// Tells the audit log what somebody did to a trigger.
+async fn record(
+    tx: &mut Tx,
+    caller: &Caller,
+    trigger: &Trigger,
+    change: &str,
+    now: i64,
+) -> Result<()> {
+    let changes = json!({"change": change, "trigger_id": trigger.trigger_id, "name": trigger.name});
+    let whole = PartOf::Namespace(&trigger.namespace_id);
+    audit::record_part(tx, caller, whole, changes, now).await
 }
 
 /// Refuses one more than so many triggers where that is too many.
@@ -319,21 +339,23 @@ pub async fn resume(app: &App, scope: &Scope<Write>, id: &str) -> Result<Trigger
 /// A collection whose schedule it is has none any more.
 pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
-    let (org_id, now) = (scope.caller.org_id.clone(), app.clock().micros());
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 // First of all, as whoever changes a collection holds it.
                 let collection = super::collections::hold_scheduled(tx, &namespace_id, &id).await?;
-                follow_feed(tx, &org_id, &namespace_id, &id).await?;
+                let org_id = &caller.org_id;
+                follow_feed(tx, org_id, &namespace_id, &id).await?;
                 let end = |trigger: &mut Trigger, now| {
                     trigger.status = TriggerStatus::Disabled;
                     schedule_anew(trigger, now)
                 };
-                change_in(tx, &namespace_id, &id, "trigger.deleted", end, now).await?;
+                let place = (namespace_id.as_str(), id.as_str());
+                change_in(tx, &caller, place, "trigger.deleted", end, now).await?;
                 match collection {
                     Some(one) => {
-                        super::collections::unschedule(tx, &org_id, &namespace_id, one, now).await
+                        super::collections::unschedule(tx, org_id, &namespace_id, one, now).await
                     }
                     None => Ok(()),
                 }
@@ -350,13 +372,13 @@ async fn change<L: Level>(
     edit: impl FnOnce(&mut Trigger, i64) -> Result<()> + Send + 'static,
 ) -> Result<Trigger> {
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
-    let (org_id, now) = (scope.caller.org_id.clone(), app.clock().micros());
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     let changed = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                follow_feed(tx, &org_id, &namespace_id, &id).await?;
-                change_in(tx, &namespace_id, &id, kind, edit, now).await
+                follow_feed(tx, &caller.org_id, &namespace_id, &id).await?;
+                change_in(tx, &caller, (&namespace_id, &id), kind, edit, now).await
             })
         })
         .await?;
@@ -365,8 +387,8 @@ async fn change<L: Level>(
 
 async fn change_in(
     tx: &mut Tx,
-    namespace_id: &str,
-    id: &str,
+    caller: &Caller,
+    (namespace_id, id): (&str, &str),
     kind: &'static str,
     edit: impl FnOnce(&mut Trigger, i64) -> Result<()> + Send,
     now: i64,
@@ -378,6 +400,7 @@ async fn change_in(
     edit(&mut trigger, now)?;
     trigger.updated_at = Some(clock::time(now));
     store::update(tx, &trigger, now).await?;
+    record(tx, caller, &trigger, &kind.replace('.', "_"), now).await?;
     tell(tx, &trigger, kind, now).await?;
     Ok(trigger)
 }
@@ -395,7 +418,7 @@ async fn follow_feed(tx: &mut Tx, org_id: &str, namespace_id: &str, id: &str) ->
 /// Runs the action now, whatever the schedule says.
 pub async fn execute(app: &App, scope: &Scope<Write>, id: &str) -> Result<TaskResponse> {
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
-    let now = app.clock().micros();
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     let task = app
         .db()
         .write(move |tx| {
@@ -404,6 +427,7 @@ pub async fn execute(app: &App, scope: &Scope<Write>, id: &str) -> Result<TaskRe
                 if trigger.status == TriggerStatus::Disabled {
                     return Err(ApiError::conflict("", "the trigger was removed"));
                 }
+                record(tx, &caller, &trigger, "trigger_executed", now).await?;
                 firing::fire(tx, &mut trigger, Cause::default(), now).await
             })
         })
