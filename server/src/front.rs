@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     panic::AssertUnwindSafe,
     sync::{
-        LazyLock,
+        Arc, LazyLock, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -20,6 +20,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::FutureExt;
+use loupe_wire::APIKeyModel;
 
 use crate::{
     app::App,
@@ -41,6 +42,8 @@ const FOR_THE_REST: Duration = Duration::from_secs(5);
 struct Current {
     id: HeaderValue,
     address: Option<IpAddr>,
+    /// Whose key it carries, once that is known.
+    key: OnceLock<Arc<APIKeyModel>>,
     cause: Cause,
 }
 
@@ -50,6 +53,7 @@ impl Current {
         Self {
             id: HeaderValue::from_static(""),
             address: None,
+            key: OnceLock::new(),
             cause: Cause::default(),
         }
     }
@@ -64,6 +68,18 @@ pub fn id() -> String {
     CURRENT
         .try_with(|current| current.id.to_str().unwrap_or_default().to_owned())
         .unwrap_or_default()
+}
+
+/// Notes whose key the request carries that is being answered.
+pub fn recognize(key: &Arc<APIKeyModel>) {
+    // Outside of a request there is nobody to note, and the first one stays: what an app asks for a visitor is the app's.
+    let _ = CURRENT.try_with(|current| current.key.set(key.clone()));
+}
+
+/// The id of the key of the request that is being answered; none outside of one, and before it is known.
+pub fn key_id() -> Option<String> {
+    let key = CURRENT.try_with(|current| current.key.get()?.key_id.clone());
+    key.ok().flatten()
 }
 
 /// The address that the request comes from; none outside of one.
@@ -125,6 +141,7 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
     let current = Current {
         id: id.clone(),
         address,
+        key: OnceLock::new(),
         cause: Cause::default(),
     };
     let (request, rest) = unread::watch(request);

@@ -155,6 +155,7 @@ async fn known(
     next: Next,
 ) -> Response {
     let start = Instant::now();
+    front::recognize(&caller.key);
     // What calls of visitors bring along was found for them already.
     let brought = request.extensions().get::<Only>().map(Only::brought);
     let (standing, places) = match brought {

@@ -86,6 +86,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     61 "0061_ended_annotations",
     62 "0062_reasons",
     64 "0064_causes",
+    65 "0065_starters",
 ];
 
 const SCHEMA: &str =

@@ -107,6 +107,8 @@ pub struct Tx {
 struct Origin {
     /// The id of the request; empty outside of one.
     trace_id: String,
+    /// The id of its key.
+    key_id: Option<String>,
     /// What led to the work.
     cause: Cause,
 }
@@ -115,6 +117,7 @@ impl Origin {
     fn here() -> Self {
         Self {
             trace_id: front::id(),
+            key_id: front::key_id(),
             cause: front::cause(),
         }
     }
@@ -346,6 +349,11 @@ impl Tx {
     /// The id of the request that changes something here; none where the server does so by itself.
     pub fn trace_id(&self) -> Option<&str> {
         Some(&*self.origin.trace_id).filter(|id| !id.is_empty())
+    }
+
+    /// The id of the key that the request carries; none where the server does so by itself.
+    pub fn key_id(&self) -> Option<&str> {
+        self.origin.key_id.as_deref()
     }
 
     /// What led to what is written here.

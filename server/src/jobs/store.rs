@@ -36,7 +36,7 @@ crate::sql! {
     const HOLD_LEASE = "INSERT INTO leases (name, owner, until) VALUES ($1, $2, $4) ON CONFLICT (name) DO UPDATE SET owner = $2, until = $4 WHERE leases.owner = $2 OR leases.until < $3";
     const DROP_LEASE = "DELETE FROM leases WHERE name = $1 AND owner = $2";
     const DROP_LEASES = "DELETE FROM leases";
-    const ARCHIVE = "INSERT INTO tasks_archive (task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data) SELECT task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data FROM tasks WHERE ended_at < $1 AND parent_id IS NULL ON CONFLICT (task_id) DO NOTHING";
+    const ARCHIVE = "INSERT INTO tasks_archive (task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data, started_by) SELECT task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data, started_by FROM tasks WHERE ended_at < $1 AND parent_id IS NULL ON CONFLICT (task_id) DO NOTHING";
     const CLEAR = "DELETE FROM tasks WHERE ended_at < $1";
 }
 

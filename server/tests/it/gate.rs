@@ -314,6 +314,42 @@ both! {
         call(pattern, "PATCH", two, json!({"description": "mine"})).await.ok();
     }
 
+    async fn whoever_starts_a_task_may_follow_it(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "started").await;
+        let buckets = ["one", "two"].map(|name| json!({"bucket_name": name, "bucket_schema": {"properties": {}}}));
+        let mut ids = Vec::new();
+        for body in buckets {
+            let made = server.call_in(&namespace, "POST", "/v1/buckets", body).await.ok();
+            ids.push(made["bucket_id"].as_str().unwrap().to_owned());
+        }
+        let call = async |key: &str, method: &str, path: &str| {
+            let request = server.request(method, path).bearer_auth(key).header("x-namespace", &namespace);
+            Server::send(request).await
+        };
+        let scope = |id: &str| json!([{"resource_type": "bucket", "resource_id": id}]);
+        let narrow = mint(&server, json!({"name": "narrow", "permissions": ["delete"], "scopes": scope(&ids[0])})).await;
+        let other = mint(&server, json!({"name": "other", "permissions": ["delete"], "scopes": scope(&ids[1])})).await;
+        let removed = call(&narrow, "DELETE", &format!("/v1/buckets/{}", ids[0])).await.ok();
+        let task = format!("/v1/tasks/{}", removed["task_id"].as_str().unwrap());
+        let followed = call(&narrow, "GET", &task).await.ok();
+        assert_eq!(followed["task_id"], removed["task_id"]);
+        // Nor does it take the namespace.
+        Server::send(server.request("GET", &task).bearer_auth(&narrow)).await.ok();
+        assert_eq!(call(&other, "GET", &task).await.error(403, "ForbiddenError")["error"]["code"], "scope_denied");
+        // Its list is of everybody's, and its removal a matter of the namespace.
+        assert_eq!(call(&narrow, "GET", "/v1/tasks").await.error(403, "ForbiddenError")["error"]["code"], "scope_denied");
+        assert_eq!(call(&narrow, "DELETE", &task).await.error(403, "ForbiddenError")["error"]["code"], "scope_denied");
+        // An end user follows what is theirs alone.
+        let eve = mint(&server, json!({"name": "eve", "principal_id": "eve", "permissions": ["read"]})).await;
+        call(&eve, "GET", &task).await.error(404, "NotFoundError");
+        // Also when it has moved to the archive.
+        server.task_end(removed["task_id"].as_str().unwrap()).await;
+        server.app.clock().advance(25 * 3600);
+        loupe_server::jobs::archive(&server.app).await.unwrap();
+        let archived = call(&narrow, "GET", &task).await.ok();
+        assert_eq!(archived["additional_data"]["from_durable_store"], true, "{archived:#}");
+    }
+
     async fn alerts_and_annotations_have_scopes_of_their_own(server) {
         let (namespace, retriever) = crate::harness::retriever(&server, "watched").await;
         let alert = |name: &str| json!({"name": name, "retriever_id": retriever, "notification_config": {"channels": [

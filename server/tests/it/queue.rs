@@ -78,7 +78,46 @@ async fn three_processes_do_every_piece_of_work_once() {
     drop((second, third));
 }
 
+const CLAIM: &str =
+    "UPDATE tasks SET status = 'PROCESSING', lease_owner = 'me', attempt = 1 WHERE task_id = $1";
+const CANCEL: &str = "UPDATE tasks SET status = 'CANCELED', lease_owner = NULL WHERE task_id = $1";
+
 both! {
+    async fn a_note_of_a_worker_does_not_undo_an_end_beside_it(server) {
+        let namespace = server.namespace("noted").await;
+        let (kind, org_id) = (TaskType::ApiCollectionsDocumentsBulkDelete, org_id(&server).await);
+        let mut task = NewTask::work(&org_id, &namespace, kind, REMOVE_OBJECTS, json!({}));
+        // Work of nobody's: no worker of this server claims it.
+        (task.kind, task.status) = (None, TaskStatusEnum::Pending);
+        let now = server.app.clock().micros();
+        let left = server.app.db().write(move |tx| Box::pin(async move { tasks::insert(tx, task, now).await }));
+        let id = left.await.unwrap().task_id;
+        let claimed = id.clone();
+        server.app.db().write(move |tx| Box::pin(async move { tx.run(CLAIM, args![claimed]).await })).await.unwrap();
+        let claim = Claim {
+            task_id: id.clone(), org_id, namespace_id: Some(namespace.clone()), parent_id: None, kind: REMOVE_OBJECTS.into(),
+            work: Value::Null, owner: "me".into(), attempt: 1, tries: 0,
+        };
+        let (ended, (begun, begins)) = (id.clone(), tokio::sync::oneshot::channel());
+        let app = server.app.clone();
+        let end = tokio::spawn(async move {
+            let end = app.db().write(move |tx| Box::pin(async move {
+                let changed = tx.run(CANCEL, args![ended]).await;
+                let _ = begun.send(());
+                // Long enough for the worker to look. On the thread: the writer of SQLite has no other.
+                std::thread::sleep(Duration::from_millis(300));
+                changed
+            }));
+            end.await
+        });
+        begins.await.unwrap();
+        let noted = tasks::note(&server.app, &claim, "progress", json!(1)).await;
+        end.await.unwrap().unwrap();
+        assert!(noted.unwrap_err().is_conflict());
+        let kept = server.call("GET", &format!("/v1/tasks/{id}"), Value::Null).await.ok();
+        assert_eq!(kept["status"], "CANCELED", "{kept:#}");
+    }
+
     async fn what_ended_a_day_ago_is_in_the_archive(server) {
         let namespace = server.namespace("old").await;
         let org_id = org_id(&server).await;

@@ -175,7 +175,7 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
                 ],
             ),
             ("jobs/holding.rs", &["POSTPONE"]),
-            ("tasks/store.rs", &["UPDATE", "READ"]),
+            ("tasks/store.rs", &["UPDATE", "HOLD", "READ"]),
         ],
     ),
     (

@@ -1,4 +1,4 @@
-//! What asks for no key, and keys, people, secrets, connections and receivers of an organization.
+//! What asks for no key, a task that somebody follows, and keys, people, secrets, connections and receivers of an organization.
 
 use super::{ADMIN, Access, END_USERS, READ, Row, Scoped};
 
@@ -34,6 +34,7 @@ pub(super) const ROWS: &[Row] = rows! {
         "GET /v1/marketplace/catalog/{public_name}/template" Access::Public,
         "POST /v1/marketplace/catalog/{public_name}/verify" Access::Public,
 
+        "GET /v1/tasks/{task_id}" READ => END_USERS,
         "GET /v1/organizations/users/{user_email}/api-keys" ADMIN,
         "POST /v1/organizations/users/{user_email}/api-keys" ADMIN,
         "PATCH /v1/organizations/users/{user_email}/api-keys/{key_name}" ADMIN,

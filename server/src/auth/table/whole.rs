@@ -9,7 +9,6 @@ pub(super) const ROWS: &[Row] = rows! {
         "GET /v1/events" READ => END_USERS,
         "GET /v1/tasks" READ,
         "POST /v1/tasks/list" READ,
-        "GET /v1/tasks/{task_id}" READ,
         "DELETE /v1/tasks/{task_id}" DELETE,
         "POST /v1/batches/list" READ,
         "GET /v1/batches/queue" READ,

@@ -3,7 +3,9 @@
 mod routes;
 pub mod store;
 
-use loupe_wire::{Object, TaskResponse, TaskStatusEnum, TaskType, Value};
+use loupe_wire::{
+    NamespaceOperation, Object, ResourceType, TaskResponse, TaskStatusEnum, TaskType, Value,
+};
 use serde::Serialize;
 
 pub use routes::router;
@@ -127,6 +129,32 @@ pub async fn get(
     Ok(task)
 }
 
+/// The task for somebody who follows it: whoever started it does, whatever the scopes of the key are, and an end user no other.
+///
+/// # Errors
+/// There is no such task, or the key covers neither what it is part of nor started it.
+pub async fn follow(
+    app: &App,
+    caller: &Caller,
+    namespace_id: Option<&str>,
+    task_id: &str,
+) -> Result<TaskResponse> {
+    let whole = match namespace_id {
+        Some(id) => (ResourceType::Namespace, id),
+        None => (ResourceType::Organization, caller.org_id.as_str()),
+    };
+    let covered = caller.allow(whole.0, whole.1, NamespaceOperation::ReadData);
+    let is_anyones = caller.principal().is_none();
+    if covered.is_err() || !is_anyones {
+        let starter = store::starter(app.db(), &caller.org_id, task_id).await?;
+        if starter.as_deref() != Some(caller.actor()) {
+            covered?;
+            return Err(ApiError::not_found("task", task_id));
+        }
+    }
+    get(app, caller, namespace_id, task_id).await
+}
+
 /// Removes the record of a task that has ended.
 pub async fn delete(
     app: &App,
@@ -162,6 +190,7 @@ pub async fn note(app: &App, claim: &Claim, member: &'static str, value: Value) 
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                store::hold(tx, &claim.task_id).await?;
                 if !jobs::holds(tx, &claim).await? {
                     return Err(ApiError::conflict("", "the lease of this task was lost"));
                 }

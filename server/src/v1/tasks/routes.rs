@@ -29,8 +29,9 @@ pub fn router() -> OpenApiRouter<App> {
 struct TasksQuery {
     status: Option<TaskStatusEnum>,
     task_type: Option<TaskType>,
-    /// 1 to 1000.
+    /// 1 to 1000, default 10.
     limit: Option<i64>,
+    /// 0 to 10000, default 0.
     offset: Option<i64>,
     cursor: Option<String>,
 }
@@ -115,7 +116,8 @@ async fn search_tasks(
     page(&app, &scope, query, request).await
 }
 
-/// One task; one that ended long ago is read from the archive and says so.
+/// One task; one that ended long ago is read from the archive and says so. The key that started a task may follow it, whatever its
+/// scopes are.
 #[utoipa::path(get, path = "/v1/tasks/{task_id}", tag = "tasks", responses((status = 200, body = TaskResponse)))]
 async fn get_task(
     State(app): State<App>,
@@ -123,7 +125,7 @@ async fn get_task(
     Path(task_id): Path<String>,
 ) -> Result<Json<TaskResponse>> {
     let namespace = scope.namespace_id.as_deref();
-    super::get(&app, &scope.caller, namespace, &task_id)
+    super::follow(&app, &scope.caller, namespace, &task_id)
         .await
         .map(Json)
 }

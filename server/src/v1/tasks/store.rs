@@ -12,15 +12,17 @@ use crate::{
 
 crate::sql! {
     // What is part of a task came of what that came of, whoever goes on with it.
-    const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data, cause) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, COALESCE((SELECT cause FROM tasks WHERE task_id = $6 AND org_id = $2), $12))";
+    const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data, cause, started_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, COALESCE((SELECT cause FROM tasks WHERE task_id = $6 AND org_id = $2), $12), $13)";
     const CAUSE = "SELECT cause FROM tasks WHERE org_id = $1 AND task_id = $2";
     const FIND = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
     const FIND_ARCHIVED = "SELECT status, data, created_at, updated_at, ended_at FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
     const LIST = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL";
+    const STARTER = "SELECT started_by FROM tasks WHERE org_id = $1 AND task_id = $2 AND parent_id IS NULL UNION ALL SELECT started_by FROM tasks_archive WHERE org_id = $1 AND task_id = $2";
     const UPDATE = "UPDATE tasks SET status = $2, updated_at = $3, ended_at = $4, data = $5 WHERE task_id = $1";
     const DELETE = "DELETE FROM tasks WHERE org_id = $1 AND (task_id = $2 OR parent_id = $2)";
     const DELETE_ARCHIVED = "DELETE FROM tasks_archive WHERE org_id = $1 AND task_id = $2";
+    const HOLD = "UPDATE tasks SET updated_at = updated_at WHERE task_id = $1";
     const READ = "SELECT data FROM tasks WHERE task_id = $1";
 }
 
@@ -75,7 +77,8 @@ pub async fn insert(tx: &mut Tx, task: &TaskResponse, place: &Place<'_>, now: i6
         now,
         ended,
         Arg::json(task),
-        tx.cause().text()
+        tx.cause().text(),
+        tx.key_id()
     ];
     tx.run(INSERT, args).await?;
     Ok(())
@@ -99,6 +102,12 @@ pub async fn find(
 ) -> Result<Option<TaskResponse>> {
     let args = args![org_id, namespace_id.unwrap_or_default(), task_id];
     Ok(db.one::<Row>(FIND, args).await?.map(shown))
+}
+
+/// The id of the key whose request left the task; none for what the server began by itself, and for what is not there.
+pub async fn starter(db: &Db, org_id: &str, task_id: &str) -> Result<Option<String>> {
+    let found: Option<(Option<String>,)> = db.one(STARTER, args![org_id, task_id]).await?;
+    Ok(found.and_then(|(key_id,)| key_id))
 }
 
 pub async fn find_archived(
@@ -179,6 +188,13 @@ pub async fn delete(tx: &mut Tx, org_id: &str, task_id: &str) -> Result<()> {
     Ok(())
 }
 
+/// Nobody else changes the task until the transaction ends. What looks how it stands and writes it back begins here: on
+/// PostgreSQL it would else go over an end that came beside it.
+pub async fn hold(tx: &mut Tx, task_id: &str) -> Result<()> {
+    tx.run(HOLD, args![task_id]).await?;
+    Ok(())
+}
+
 /// Changes a task inside the transaction of what changed it. A task that is gone stays gone.
 pub async fn change(
     tx: &mut Tx,
@@ -187,6 +203,7 @@ pub async fn change(
     now: i64,
     edit: impl FnOnce(&mut TaskResponse) + Send,
 ) -> Result<()> {
+    hold(tx, task_id).await?;
     let Some((Json(mut task),)) = tx
         .one::<(Json<TaskResponse>,)>(READ, args![task_id])
         .await?
