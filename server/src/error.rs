@@ -189,6 +189,15 @@ impl ApiError {
         self
     }
 
+    /// Says of a refusal which kind of requests it counts.
+    #[must_use]
+    pub fn naming_kind(mut self, kind: &'static str) -> Self {
+        if let Self::Envelope(envelope) = &mut self {
+            envelope.message += &format!(" (requests of the kind {kind})");
+        }
+        self.with("kind", kind)
+    }
+
     /// Seconds after which a try makes sense: the header and the details say so.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {

@@ -2,14 +2,37 @@
 
 use loupe_wire::RateLimitOverrides;
 
-/// The kind of an operation, and its requests a second where the organization has set them.
+/// What begins with these searches; what else executes is work that goes on after its request.
+const SEARCHES: [&str; 4] = [
+    "/v1/retrievers/",
+    "/v1/marketplace/",
+    "/v1/alerts/",
+    "/v1/organizations/alerts/",
+];
+
+/// What leaves work, or is work for a model.
+const WORK: [&str; 7] = [
+    "/execute",
+    "/batches",
+    "/trigger",
+    "/clone",
+    "/tasks",
+    "/inference",
+    "/evaluations",
+];
+
+/// The kind of an operation, and its requests a second where the organization has set them. Who looks at work that goes on
+/// begins none.
 pub(super) fn of(operation: &str, set: &RateLimitOverrides) -> (&'static str, Option<i64>) {
     let has = |pieces: &[&str]| pieces.iter().any(|piece| operation.contains(piece));
-    if has(&["/execute"]) {
+    let (method, path) = operation.split_once(' ').unwrap_or_default();
+    let looks = method == "GET" || path.ends_with("/list");
+    let searches = SEARCHES.iter().any(|start| path.starts_with(start));
+    if searches && has(&["/execute"]) {
         ("search", set.search)
     } else if has(&["/uploads", "/blobs"]) {
         ("upload", set.upload)
-    } else if has(&["/batches", "/trigger", "/clone", "/tasks"]) {
+    } else if !looks && has(&WORK) {
         ("compute", set.compute)
     } else if has(&["/objects", "/documents"]) {
         ("data", set.data)
@@ -49,6 +72,16 @@ mod tests {
                 "POST /v1/buckets/{bucket_identifier}/batches/{batch_id}/objects",
                 ("compute", None),
             ),
+            ("POST /v1/inference", ("compute", None)),
+            ("POST /v1/clusters/{cluster_id}/execute", ("compute", None)),
+            ("POST /v1/triggers/{trigger_id}/execute", ("compute", None)),
+            (
+                "POST /v1/alerts/{alert_identifier}/execute",
+                ("search", Some(3)),
+            ),
+            // Whoever waits for work does none.
+            ("GET /v1/tasks/{task_id}", ("metadata", Some(1))),
+            ("POST /v1/batches/list", ("metadata", Some(1))),
         ] {
             assert_eq!(of(operation, &set), kind, "{operation}");
         }

@@ -226,7 +226,8 @@ pub async fn take_of_kind(app: &App, caller: &Caller, standing: Standing, row: &
         concurrent: i64::MAX,
     };
     let owner = format!("{} {name}", caller.actor());
-    take(app, &owner, &rate).await.1
+    let taken = take(app, &owner, &rate).await.1;
+    taken.map_err(|error| error.naming_kind(name))
 }
 
 /// A token of the key's bucket, which all processes share. The figures are answered either way; the error says which window

@@ -178,7 +178,13 @@ both! {
         assert_eq!(changed["rate_limits"], all);
         let mut statuses = Vec::new();
         for _ in 0..6 {
-            statuses.push(search(&server, &namespace, &retriever).await.status);
+            let answer = search(&server, &namespace, &retriever).await;
+            statuses.push(answer.status);
+            if answer.status == 429 {
+                let error = answer.error(429, "TooManyRequestsError")["error"].clone();
+                assert_eq!((&error["details"]["kind"], &error["details"]["limit"]), (&json!("search"), &json!(2)));
+                assert!(error["message"].as_str().unwrap().contains("search"), "{error:#}");
+            }
         }
         assert_eq!(statuses[..2], [200, 200], "{statuses:?}");
         assert!(statuses.contains(&429), "{statuses:?}");
