@@ -1,9 +1,13 @@
 //! JSON bodies: read, checked for unknown keys and limits, and refused with the 422 list, in one place.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use axum::extract::{FromRef, FromRequest, Request};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
 use loupe_wire::{
     Value,
     reading::{self, Fault},
@@ -44,18 +48,43 @@ where
 /// 413 for a body that is too large, the 422 list for bad JSON.
 pub async fn receive(request: Request, app: &App) -> Result<(Value, Option<Ignored>)> {
     let ignored = request.extensions().get::<Ignored>().cloned();
-    let bytes = Bytes::from_request(request, app)
-        .await
-        .map_err(|rejection| {
-            if rejection.status() == 413 {
-                let limit = app.config().limits.body_bytes;
-                let message = format!("the body is larger than {limit} bytes");
-                ApiError::payload_too_large("", message)
-            } else {
-                ApiError::bad_request("", "the body could not be read")
-            }
-        })?;
+    let limit = app.config().limits.body_bytes;
+    let bytes = read(request.into_body(), limit, app).await?;
     Ok((json(&bytes)?, ignored))
+}
+
+/// Bytes a second that a sender of a body keeps up at least, the first seconds aside.
+const SLOWEST: u64 = 16 << 10;
+
+/// Reads a whole body of at most `limit` bytes. Whoever sends slower than is of use is cut off: each keeps one of the requests
+/// that may be under way.
+///
+/// # Errors
+/// 413 for a body that is too large, 504 for one that does not come, 400 for one that breaks off.
+pub async fn read(body: axum::body::Body, limit: usize, app: &App) -> Result<Bytes> {
+    let too_large = || {
+        let message = format!("the body is larger than {limit} bytes");
+        ApiError::payload_too_large("", message)
+    };
+    let (start, patience) = (Instant::now(), app.config().limits.body_seconds);
+    let (mut pieces, mut whole) = (body.into_data_stream(), BytesMut::new());
+    loop {
+        let allowed = Duration::from_secs(patience + whole.len() as u64 / SLOWEST);
+        let left = allowed.saturating_sub(start.elapsed());
+        let Ok(piece) = tokio::time::timeout(left, pieces.next()).await else {
+            return Err(ApiError::timeout("", "the body came too slowly"));
+        };
+        let Some(piece) = piece else {
+            return Ok(whole.freeze());
+        };
+        let broken = |_| ApiError::bad_request("", "the body could not be read");
+        let piece = piece.map_err(broken)?;
+        if whole.len() + piece.len() > limit {
+            return Err(too_large());
+        }
+        // Most come whole.
+        whole.extend_from_slice(&piece);
+    }
 }
 
 /// Reads and checks a body.

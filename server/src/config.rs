@@ -1,6 +1,11 @@
 //! One struct holds every setting: defaults, then `loupe.toml`, then `LOUPE_*` environment variables.
 
-use std::{net::SocketAddr, path::PathBuf};
+mod checked;
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use figment::{
     Figment,
@@ -142,6 +147,8 @@ pub struct Models {
 pub struct Limits {
     /// Largest JSON body.
     pub body_bytes: usize,
+    /// Seconds that the sender of a body has to begin with; then it has to keep up 16 KiB a second.
+    pub body_seconds: u64,
     /// Largest uploaded file.
     pub upload_bytes: u64,
     /// Longest time a request may take.
@@ -304,6 +311,7 @@ impl Default for Config {
             ocr_languages: String::new(),
             limits: Limits {
                 body_bytes: 10 << 20,
+                body_seconds: 10,
                 upload_bytes: 500 << 20,
                 request_seconds: 60,
                 concurrent_requests: 512,
@@ -343,11 +351,15 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads `file` (when it exists) and the environment over the defaults.
+    /// Reads a file and the environment over the defaults: the file that is named, else `loupe.toml` where there is one.
     ///
     /// # Errors
-    /// A member that does not exist or has the wrong type, named.
-    pub fn load(file: &std::path::Path) -> anyhow::Result<Self> {
+    /// A file that is not there, a member that does not exist or has the wrong type, a setting that nothing would read; named.
+    pub fn load(named: Option<&Path>) -> anyhow::Result<Self> {
+        if let Some(missing) = named.filter(|file| !file.exists()) {
+            anyhow::bail!("there is no file of settings {}", missing.display());
+        }
+        let file = named.unwrap_or(Path::new("loupe.toml"));
         let config: Self = Figment::from(Serialized::defaults(Self::default()))
             .merge(Toml::file(file))
             .merge(
@@ -362,6 +374,7 @@ impl Config {
                     .split("__"),
             )
             .extract()?;
+        config.check()?;
         Ok(config)
     }
 
@@ -412,7 +425,7 @@ fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Config, String> {
+    pub(super) fn read(text: &str) -> Result<Config, String> {
         Figment::from(Serialized::defaults(Config::default()))
             .merge(Toml::string(text))
             .extract()
@@ -441,6 +454,14 @@ mod tests {
         let reranker = config.models.rerankers.first().unwrap();
         assert_eq!(reranker.name, "own");
         assert_eq!(reranker.timeout_seconds, 30);
+    }
+
+    #[test]
+    fn a_file_that_is_named_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        let refused = Config::load(Some(&file)).unwrap_err().to_string();
+        assert!(refused.contains("mine.toml"), "{refused}");
     }
 
     #[test]

@@ -15,14 +15,9 @@ use crate::config::Config;
 #[derive(Parser)]
 #[command(name = "loupe", version)]
 struct Arguments {
-    /// File of settings; every member can also be set as LOUPE_<MEMBER>.
-    #[arg(
-        long,
-        env = "LOUPE_CONFIG",
-        default_value = "loupe.toml",
-        global = true
-    )]
-    config: PathBuf,
+    /// File of settings, loupe.toml where there is one; every member can also be set as LOUPE_<MEMBER>.
+    #[arg(long, env = "LOUPE_CONFIG", global = true)]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,7 +65,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         print!("{}", crate::openapi::printed());
         return Ok(());
     }
-    let config = Config::load(&arguments.config)?;
+    let config = Config::load(arguments.config.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

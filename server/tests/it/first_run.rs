@@ -22,6 +22,17 @@ both! {
         }
     }
 
+    async fn processes_that_start_together_make_one_organization(server) {
+        use loupe_server::v1::organizations::create_first;
+
+        server.app.db().write(|tx| Box::pin(async move { tx.run("DELETE FROM organizations", vec![]).await })).await.unwrap();
+        let starts = (0..6).map(|_| create_first(&server.app));
+        let made: Vec<bool> = futures::future::join_all(starts).await.into_iter().map(|made| made.unwrap().is_some()).collect();
+        assert_eq!(made.iter().filter(|made| **made).count(), 1, "{made:?}");
+        let count = "SELECT CAST(COUNT(*) AS BIGINT) FROM organizations";
+        assert_eq!(server.app.db().number(count, vec![]).await.unwrap(), 1);
+    }
+
     async fn the_data_folder_is_its_owners_alone(server) {
         use std::os::unix::fs::PermissionsExt;
 

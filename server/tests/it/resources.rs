@@ -258,6 +258,10 @@ both! {
         let body = json!({"organization_name": "Library", "billing_email": "bills@example.org", "nsfw_check_enabled": false});
         let changed = server.call("PATCH", organization, body).await.ok();
         assert_eq!((&changed["organization_name"], &changed["billing_email"]), (&json!("Library"), &json!("bills@example.org")));
+        // Nothing would hold namespaces to it.
+        let limits = json!({"spend_limits": {"namespace_default_monthly_usd": 5.0}});
+        let place = ["body", "spend_limits", "namespace_default_monthly_usd"];
+        server.call("PATCH", organization, limits).await.invalid(&place, "value_error");
         let limits = json!({"daily_usd": 5.0});
         assert_eq!(server.call("PATCH", organization, json!({"spend_limits": limits})).await.ok()["spend_limits"], limits);
         let gone = server.call("PATCH", organization, json!({"spend_limits": null})).await.ok();

@@ -1,4 +1,7 @@
-//! Connections outlive answers that are given before the body of the request was read.
+//! Connections outlive answers that are given before the body of the request was read; and bodies that come too slowly are not
+//! waited for.
+
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::{
@@ -92,4 +95,40 @@ async fn a_connection_with_much_on_its_way_ends_and_says_so() {
             "{length}: {told}"
         );
     }
+}
+
+/// whoever sends a byte now and then keeps no place of a request until the longest time is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_comes_a_byte_at_a_time_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.limits.body_seconds = 1;
+    let server = Server::start_with(config, folder, None).await;
+    let key = format!("authorization: Bearer {}\r\n", server.key);
+    let slow = async |path: &str, headers: String| {
+        let (mut reading, mut writing) = connect(&server).await.into_split();
+        // More than is taken off the wire for nobody.
+        let head = head(path, &format!("{headers}content-length: 100000\r\n"));
+        writing.write_all(head.as_bytes()).await.unwrap();
+        let dripping = tokio::spawn(async move {
+            while writing.write_all(b" ").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        let mut told = vec![0; 12];
+        reading.read_exact(&mut told).await.unwrap();
+        dripping.abort();
+        String::from_utf8(told).unwrap()
+    };
+    let start = Instant::now();
+    let (plain, named, stranger) = tokio::join!(
+        slow("/v1/namespaces/list", key.clone()),
+        slow("/v1/namespaces", format!("{key}idempotency-key: one\r\n")),
+        slow("/v1/public/retrievers/nothing/interactions", String::new()),
+    );
+    for told in [plain, named, stranger] {
+        assert_eq!(told, "HTTP/1.1 504");
+    }
+    // The longest time of a request is a minute.
+    assert!(start.elapsed() < Duration::from_secs(20));
 }

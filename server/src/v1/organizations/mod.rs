@@ -18,7 +18,7 @@ pub use store::find;
 use super::{
     api_keys,
     audit::{self, Change},
-    secrets, users,
+    users,
 };
 use crate::{
     app::App,
@@ -39,6 +39,8 @@ pub async fn create_first(app: &App) -> Result<Option<String>> {
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // Processes that start together make one.
+                tx.lock("the first organization").await?;
                 if store::count(tx).await? > 0 {
                     return Ok(None);
                 }
@@ -122,9 +124,6 @@ pub async fn update(
                 let mut settings = settings::hold(tx, &caller.org_id).await?;
                 let stored = store::find_in(tx, &caller.org_id).await?;
                 let before = rates::shown(&state, stored.clone(), &settings);
-                if let Some(credentials) = &sent.request.default_llm_credentials {
-                    check_credentials(tx, &caller.org_id, credentials).await?;
-                }
                 let mut organization = stored;
                 limit(&mut organization, &mut settings, &sent)?;
                 settings::update(tx, &caller.org_id, &settings, now).await?;
@@ -180,10 +179,42 @@ fn check(request: &OrganizationUpdateRequest) -> Result<()> {
             fault(member, msg, true.into());
         }
     }
+    faults.extend(unread(request));
     match faults.is_empty() {
         true => Ok(()),
         false => Err(ApiError::Validation(faults)),
     }
+}
+
+/// What nothing would read: kept, it would look as if it held.
+fn unread(request: &OrganizationUpdateRequest) -> Option<Violation> {
+    let asks = request.default_llm_credentials.as_ref();
+    if asks.is_some_and(|credentials| !credentials.is_empty()) {
+        let msg = "language models are the server's, which has their keys: set [models.language] in its settings";
+        let path = ["default_llm_credentials"];
+        return Some(Violation::body(&path, "value_error", msg, Value::Null));
+    }
+    let limits = request.spend_limits.as_ref()?;
+    let (member, sent) = [
+        (
+            "namespace_default_daily_usd",
+            limits.namespace_default_daily_usd,
+        ),
+        (
+            "namespace_default_monthly_usd",
+            limits.namespace_default_monthly_usd,
+        ),
+    ]
+    .into_iter()
+    .find(|(_, sent)| sent.is_some())?;
+    let msg =
+        "namespaces have no limits of their own: daily_usd and monthly_usd are the organization's";
+    Some(Violation::body(
+        &["spend_limits", member],
+        "value_error",
+        msg,
+        sent.into(),
+    ))
 }
 
 /// Takes over what it is called and where it is reached.
@@ -232,23 +263,6 @@ fn limit(
         organization
             .spend_limits
             .extend(limits.as_object().cloned().unwrap_or_default());
-    }
-    Ok(())
-}
-
-/// Credentials of providers are kept as secrets; the organization names them, for its settings are shown.
-async fn check_credentials(
-    tx: &mut Tx,
-    org_id: &str,
-    credentials: &indexmap::IndexMap<String, String>,
-) -> Result<()> {
-    for (provider, secret) in credentials {
-        if !secrets::exists(tx, org_id, secret).await? {
-            let path = ["default_llm_credentials", provider];
-            let msg =
-                "name a secret of this organization: POST /v1/organizations/secrets makes one";
-            return Err(Violation::body(&path, "value_error", msg, Value::Null).into());
-        }
     }
     Ok(())
 }

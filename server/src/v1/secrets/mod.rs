@@ -112,11 +112,6 @@ pub async fn check_sender(app: &App, caller: &Caller, name: &str) -> Result<()> 
     Ok(())
 }
 
-/// Whether the organization has a secret of this name.
-pub async fn exists(tx: &mut Tx, org_id: &str, name: &str) -> Result<bool> {
-    store::exists(tx, org_id, name).await
-}
-
 fn allow(caller: &Caller, name: &str) -> Result<()> {
     caller.allow(
         ResourceType::Secret,

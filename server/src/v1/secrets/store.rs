@@ -51,8 +51,3 @@ pub(super) async fn update(
 pub(super) async fn delete(tx: &mut Tx, org_id: &str, name: &str) -> Result<bool> {
     Ok(tx.run(DELETE, args![org_id, name]).await? > 0)
 }
-
-pub(super) async fn exists(tx: &mut Tx, org_id: &str, name: &str) -> Result<bool> {
-    let row: Option<(String,)> = tx.one(FIND, args![org_id, name]).await?;
-    Ok(row.is_some())
-}

@@ -396,10 +396,6 @@ fn lists() -> Bodies {
             json!({"name": "scoped $collection_identifier", "scopes": [{"resource_type": "collection", "resource_id": "$collection_identifier"}]}),
         ),
         (
-            "PATCH /v1/organizations",
-            json!({"default_llm_credentials": {"some": "$secret_name"}}),
-        ),
-        (
             "GET /v1/events?namespace_id=$namespace_identifier",
             Value::Null,
         ),
