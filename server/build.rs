@@ -17,9 +17,25 @@ fn pack_description() -> std::io::Result<()> {
     packed.finish().map(drop)
 }
 
+/// The wire types, of whose sources the description reads their limits.
+fn collect_wire_types() -> std::io::Result<()> {
+    const TYPES: &str = "wire/src";
+    println!("cargo::rerun-if-changed={TYPES}");
+    let files = std::fs::read_dir(TYPES)?.map(|file| Ok(file?.path()));
+    let mut files = files.collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "rs"));
+    files.sort();
+    let texts = files.iter().map(std::fs::read_to_string);
+    let texts = texts.collect::<std::io::Result<String>>()?;
+    let folder = std::env::var_os("OUT_DIR").unwrap_or_default();
+    std::fs::write(std::path::Path::new(&folder).join("wire.txt"), texts)
+}
+
 fn main() {
     if std::env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_none() {
         pack_description().expect("the description of the API can be read");
+    } else {
+        collect_wire_types().expect("the wire types can be read");
     }
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={ORDER}");

@@ -28,10 +28,11 @@ const MAX_OFFSET: i64 = 10_000;
 pub struct ListQuery {
     /// Page size, 1 to 1000; wins over `page_size`.
     pub limit: Option<i64>,
+    /// Page size where `limit` is left out, 1 to 1000, default 10.
     pub page_size: Option<i64>,
     /// 0 to 10000; wins over `page`.
     pub offset: Option<i64>,
-    /// From 1.
+    /// From 1, default 1.
     pub page: Option<i64>,
     /// `next_cursor` of the page before.
     pub cursor: Option<String>,

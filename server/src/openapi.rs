@@ -2,9 +2,13 @@
 //! holds as `openapi.json`, which the tests compare with that, and none of the code that makes it: five megabytes.
 
 #[cfg(debug_assertions)]
+mod areas;
+#[cfg(debug_assertions)]
 mod examples;
 #[cfg(debug_assertions)]
 mod hosts;
+#[cfg(debug_assertions)]
+mod limits;
 #[cfg(debug_assertions)]
 mod made;
 #[cfg(debug_assertions)]

@@ -377,11 +377,16 @@ fn parameter(parameter: &Value) -> Row {
     } else {
         ""
     };
+    let (about, limits) = (
+        text(&parameter["description"]),
+        limits(&parameter["schema"]),
+    );
+    let told = format!("{required}{about} {limits}");
     Row {
         name: text(&parameter["name"]),
         kind: format!("{kind}, {}", text(&parameter["in"])),
         link,
-        about: required.to_owned() + &text(&parameter["description"]),
+        about: told.trim_end().to_owned(),
     }
 }
 
@@ -411,7 +416,10 @@ fn kind(schema: &Value) -> (String, Option<String>) {
         let name = reference.rsplit('/').next().unwrap_or_default();
         return (name.to_owned(), Some(name.to_owned()));
     }
-    let variants = items(&schema["oneOf"]).chain(items(&schema["anyOf"]));
+    let all = items(&schema["allOf"]);
+    let variants = items(&schema["oneOf"])
+        .chain(items(&schema["anyOf"]))
+        .chain(all);
     let mut variants = variants.filter(|one| one["type"] != "null");
     if let Some(first) = variants.next() {
         return kind(first);

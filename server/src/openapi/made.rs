@@ -19,7 +19,7 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{INTERFACE_VERSION, examples, hosts, shared};
+use super::{INTERFACE_VERSION, areas, examples, hosts, limits, shared};
 use crate::auth::table::{self, Access, Found};
 
 const ABOUT: &str = "Files in, searchable documents out, retrievers over them, published as pages and apps.
@@ -139,6 +139,7 @@ fn base() -> OpenApi {
                 .build(),
         )
         .components(Some(components))
+        .tags(Some(areas::tags()))
         .build()
 }
 
@@ -169,6 +170,8 @@ fn finish(document: &mut OpenApi) {
         let path = path.replace("{*", "{");
         document.paths.paths.insert(path, item);
     }
+    limits::add(document);
+    limits::add_of_queries(document);
     examples::add(document);
     hosts::add(document);
 }

@@ -23,6 +23,24 @@ fn with(body: &Value, member: &str, value: Value) -> Value {
     body
 }
 
+/// What the description says of a member of the body of a POST.
+fn described(document: &Value, path: &str, member: &str) -> Value {
+    let path = path.replace("owner@localhost", "{user_email}");
+    let body = &document["paths"][path]["post"]["requestBody"]["content"]["application/json"];
+    let schema = body["schema"]["$ref"].as_str().unwrap();
+    document.pointer(&schema[1..]).unwrap()["properties"][member].clone()
+}
+
+/// Whether a value keeps the limits of a schema.
+fn keeps(schema: &Value, value: &Value) -> bool {
+    let (least, most, size) = match value.as_str() {
+        Some(text) => ("minLength", "maxLength", text.len() as f64),
+        None => ("minimum", "maximum", value.as_f64().unwrap()),
+    };
+    let bound = |name: &str| schema[name].as_f64();
+    bound(least).is_none_or(|least| size >= least) && bound(most).is_none_or(|most| size <= most)
+}
+
 both! {
     async fn texts_and_numbers_are_as_long_and_large_as_the_interface_says(server) {
         let (namespace, retriever) = crate::harness::retriever(&server, "figures").await;
@@ -32,6 +50,7 @@ both! {
         let key = json!({"name": "k"});
         let x = |count: usize| json!("x".repeat(count));
         let keys = "/v1/organizations/users/owner@localhost/api-keys";
+        let document = serde_json::to_value(loupe_server::openapi::document()).unwrap();
         for (number, (path, body, member, most, beyond)) in [
             ("/v1/alerts", &alert, "name", x(200), x(201)),
             ("/v1/alerts", &alert, "description", x(1000), x(1001)),
@@ -50,6 +69,8 @@ both! {
                 "note" | "description" => &["note", "description"],
                 _ => &[member],
             };
+            let schema = described(&document, path, member);
+            assert!(keeps(&schema, &most) && !keeps(&schema, &beyond), "{path} {member}: {schema}");
             refused(server.call_in(&namespace, "POST", path, with(body, member, beyond)).await, names);
             let mut taken = with(body, member, most);
             // Names are taken once.

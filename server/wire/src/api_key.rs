@@ -34,6 +34,7 @@ pub struct APIKeyCreateRequest {
     )]
     pub expires_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 200)))]
     pub principal_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_origins: Option<Vec<String>>,

@@ -56,7 +56,7 @@ async fn bulk_annotations(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct AnnotationsQuery {
-    /// How many to pass over, default 0.
+    /// How many to pass over, from 0, default 0.
     skip: Option<i64>,
     /// 1 to 500, default 50.
     limit: Option<i64>,

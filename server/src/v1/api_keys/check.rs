@@ -21,9 +21,9 @@ pub(super) fn create(request: &APIKeyCreateRequest, now: i64) -> Result<()> {
     if request
         .principal_id
         .as_ref()
-        .is_some_and(|id| id.trim().is_empty() || id.len() > 200)
+        .is_some_and(|id| id.trim().is_empty())
     {
-        let msg = "the id of an end user has 1 to 200 characters";
+        let msg = "the id of an end user is not blank";
         faults.push(Violation::body(
             &["principal_id"],
             "value_error",

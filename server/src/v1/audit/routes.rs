@@ -42,7 +42,7 @@ struct LogsQuery {
     start: Option<String>,
     /// ISO 8601.
     end: Option<String>,
-    /// How many to pass over, default 0.
+    /// How many to pass over, from 0, default 0.
     skip: Option<i64>,
     /// 1 to 1000, default 50.
     limit: Option<i64>,

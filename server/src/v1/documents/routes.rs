@@ -77,9 +77,13 @@ pub(super) struct DocumentsQuery {
     search: Option<String>,
     /// `field`, `-field`, `field:desc`.
     sort: Option<String>,
+    /// 1 to 1000; wins over `page_size`.
     limit: Option<i64>,
+    /// 1 to 1000, default 10.
     page_size: Option<i64>,
+    /// 0 to 10000; wins over `page`.
     offset: Option<i64>,
+    /// From 1, default 1.
     page: Option<i64>,
     cursor: Option<String>,
     next_cursor: Option<String>,

@@ -38,8 +38,9 @@ struct EventsQuery {
     namespace_id: Option<String>,
     #[serde(default, deserialize_with = "named")]
     event_type: Option<WebhookEventType>,
-    /// 1 to 1000, default 100; wins over `page_size`.
+    /// 1 to 1000; wins over `page_size`.
     limit: Option<i64>,
+    /// 1 to 1000, default 100.
     page_size: Option<i64>,
 }
 

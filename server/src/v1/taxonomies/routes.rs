@@ -75,7 +75,7 @@ async fn create_taxonomy(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct VersionQuery {
-    /// A version before the newest.
+    /// From 1: a version before the newest.
     version: Option<i64>,
 }
 

@@ -39,7 +39,7 @@ struct TriggersQuery {
     status: Option<TriggerStatus>,
     /// The id of what a trigger acts on.
     resource_id: Option<String>,
-    /// How many to pass over, default 0.
+    /// How many to pass over, from 0, default 0.
     offset: Option<i64>,
     /// 1 to 1000, default 50.
     limit: Option<i64>,
@@ -165,7 +165,7 @@ async fn resume_trigger(
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct HistoryQuery {
-    /// How many to pass over, default 0.
+    /// How many to pass over, from 0, default 0.
     offset: Option<i64>,
     /// 1 to 1000, default 50.
     limit: Option<i64>,

@@ -26,7 +26,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct UsersQuery {
-    /// How many to pass over, default 0.
+    /// How many to pass over, from 0, default 0.
     skip: Option<i64>,
     /// 1 to 1000, default 50.
     limit: Option<i64>,
