@@ -145,6 +145,71 @@ async fn a_list_or_a_masonry_is_a_choice_wherever_it_is_made() {
 }
 
 #[tokio::test]
+async fn what_is_chosen_stands_and_the_rest_is_the_templates() {
+    let card = |card: Value| json!({ "result_card": card });
+    let cases = [
+        // Nothing is chosen by what is said beside it.
+        ("portrait-gallery", json!({}), card(json!({})), ("4", "4/5")),
+        (
+            "portrait-gallery",
+            json!({"gap": "8px"}),
+            card(json!({"show_score": true})),
+            ("4", "4/5"),
+        ),
+        (
+            "portrait-gallery",
+            json!({"mode": "masonry"}),
+            json!({}),
+            ("4", "4/5"),
+        ),
+        // What is as the interface has it by itself is a choice where it is sent.
+        (
+            "portrait-gallery",
+            json!({"columns": 3}),
+            card(json!({"thumbnail_aspect_ratio": "16/9"})),
+            ("3", "16/9"),
+        ),
+        (
+            "document-search",
+            json!({"gap": "8px"}),
+            json!({}),
+            ("1", "3/4"),
+        ),
+        (
+            "document-search",
+            json!({"mode": "grid"}),
+            json!({}),
+            ("3", "3/4"),
+        ),
+        (
+            "document-search",
+            json!({"mode": "grid", "columns": 2}),
+            json!({}),
+            ("2", "3/4"),
+        ),
+    ];
+    for (template, layout, components, (columns, ratio)) in cases {
+        let page =
+            shown(json!({"template_type": template, "layout": layout, "components": components}))
+                .await;
+        let css = page.texts("style").concat();
+        for token in [
+            format!("--columns:{columns};"),
+            format!("--thumb-ratio:{ratio};"),
+        ] {
+            assert!(
+                css.contains(&token),
+                "{template} {layout} {components}: {token} in {css}"
+            );
+        }
+    }
+    let grid = json!({"template_type": "document-search", "components": {"result_layout": "grid"}});
+    assert!(has_class(&shown(grid).await, "m-grid"));
+    let list = json!({"template_type": "document-search", "layout": {"gap": "8px"}});
+    assert!(has_class(&shown(list).await, "m-list"));
+}
+
+#[tokio::test]
 async fn the_style_of_a_card_is_one_of_edges_or_of_a_template() {
     for (style, class) in [
         ("portrait-discovery", "t-portrait"),

@@ -171,8 +171,9 @@ fn choices(display: &DisplayConfig, all: &mut Vec<String>) {
     let theme = display.theme.as_ref();
     let extensions = display.extensions.as_ref();
     let extension = |name: &str| extensions.and_then(|all| all.get(name)?.as_str());
-    let mode = display.layout.as_ref().map(|layout| layout.mode.as_str());
-    let layout = components.map(|all| all.result_layout.as_str());
+    let layout = display.layout.as_ref();
+    let mode = layout.and_then(|layout| layout.mode.as_deref());
+    let layout = components.and_then(|all| all.result_layout.as_deref());
     let style = theme.and_then(|theme| theme.card_style.as_deref());
     let hover = theme.and_then(|theme| theme.card_hover_effect.as_deref());
     let scheme = extension("color_scheme");
@@ -195,7 +196,7 @@ fn choices(display: &DisplayConfig, all: &mut Vec<String>) {
             passed(all, member, said, &what);
         }
     }
-    let ratio = card.map(|card| card.thumbnail_aspect_ratio.as_str());
+    let ratio = card.and_then(|card| card.thumbnail_aspect_ratio.as_deref());
     if let Some(ratio) = ratio.filter(|ratio| Ratio::parse(ratio).is_none()) {
         let member = "components.result_card.thumbnail_aspect_ratio";
         passed(all, member, ratio, "is no ratio such as 16/9");
@@ -226,7 +227,11 @@ fn of_card(card: &ResultCardProperties) -> [Choice<'_>; 4] {
         "document-search",
     ];
     [
-        Choice("components.result_card.layout", Some(&card.layout), SIDES),
+        Choice(
+            "components.result_card.layout",
+            card.layout.as_deref(),
+            SIDES,
+        ),
         Choice(
             "components.result_card.thumbnail_fit",
             Some(&card.thumbnail_fit),

@@ -148,31 +148,39 @@ impl Look {
             .or(named)
             .unwrap_or(Template::Custom);
         let side = own.as_ref().map(|own| own.side).unwrap_or_default();
-        let (mode, columns, ratio) = arrangement(template);
+        let (usual, columns, ratio) = arrangement(template);
         let (text_chars, page_size) = amounts(template);
         let card = given.cloned().unwrap_or_default();
         let layout = display.layout.as_ref();
         let theme = display.theme.as_ref();
+        let mode = chosen_mode(layout, &components).unwrap_or(usual);
+        // A list that is to have columns has as many as any page.
+        let columns = match usual == Mode::List && mode != usual {
+            true => COLUMNS,
+            false => columns,
+        };
         Self {
             template,
-            mode: chosen_mode(layout, &components).unwrap_or(mode),
-            columns: layout.map_or(columns, |layout| {
-                layout.columns.clamp(1, 6).unsigned_abs() as u32
-            }),
+            mode,
+            columns: layout
+                .and_then(|layout| layout.columns)
+                .map_or(columns, |chosen| chosen.clamp(1, 6).unsigned_abs() as u32),
             gap: layout
                 .and_then(|layout| length(&layout.gap, 64.0))
                 .unwrap_or_else(|| "16px".to_owned()),
             full_width: layout.is_some_and(|layout| layout.full_width),
-            // The default of the interface is no choice of the owner: the template's own proportions stand.
             ratio: given
-                .filter(|card| card.thumbnail_aspect_ratio != "16/9")
-                .and_then(|card| Ratio::parse(&card.thumbnail_aspect_ratio))
+                .and_then(|card| Ratio::parse(card.thumbnail_aspect_ratio.as_deref()?))
                 .or_else(|| own.as_ref()?.ratio)
                 .unwrap_or(ratio),
             fit: fit(&card.thumbnail_fit),
             card: card_style(chosen_style(card.card_style.as_deref(), theme)),
             hover: hover(theme.and_then(|theme| theme.card_hover_effect.as_deref())),
-            horizontal: card.layout == "horizontal" || side == Side::Beside,
+            horizontal: match card.layout.as_deref() {
+                Some("vertical") => false,
+                Some("horizontal") => true,
+                _ => side == Side::Beside,
+            },
             thumbnail: card.show_thumbnail && side != Side::Nowhere,
             score: card.show_score,
             find_similar: card.show_find_similar,
@@ -263,12 +271,15 @@ fn of_card(style: &str) -> Option<Template> {
     }
 }
 
+/// Columns of a page whose owner and whose template say nothing of them.
+const COLUMNS: u32 = 3;
+
 /// How a template lays its cards out: in which mode, in how many columns, their pictures in which proportions.
 fn arrangement(template: Template) -> (Mode, u32, Ratio) {
     match template {
         Template::PortraitGallery => (Mode::Grid, 4, Ratio(4, 5)),
         Template::DocumentSearch => (Mode::List, 1, Ratio(3, 4)),
-        Template::MediaSearch | Template::Custom => (Mode::Grid, 3, Ratio(16, 9)),
+        Template::MediaSearch | Template::Custom => (Mode::Grid, COLUMNS, Ratio(16, 9)),
     }
 }
 
@@ -297,19 +308,23 @@ fn click(action: &str) -> Click {
     }
 }
 
-/// The arrangement that the owner chose. Two members name one, and each says `grid` where nothing was chosen: anything else in
-/// one of them is a choice.
+/// The arrangement that the owner chose. Two members name one, and others send `grid` with either where nothing was chosen:
+/// anything else in one of them is the choice. Who says in how many columns, and of what no more, wants columns.
 fn chosen_mode(layout: Option<&LayoutConfig>, components: &ComponentsConfig) -> Option<Mode> {
     let of = |name: &str| match name {
         "list" => Some(Mode::List),
         "masonry" => Some(Mode::Masonry),
         _ => None,
     };
-    let grid = || (layout?.mode == "grid").then_some(Mode::Grid);
-    layout
-        .and_then(|layout| of(&layout.mode))
-        .or_else(|| of(&components.result_layout))
-        .or_else(grid)
+    let said = [
+        layout.and_then(|layout| layout.mode.as_deref()),
+        components.result_layout.as_deref(),
+    ];
+    let columns = layout.and_then(|layout| layout.columns);
+    let is_grid = said.contains(&Some("grid"))
+        || (said[0].is_none() && columns.is_some_and(|columns| columns > 1));
+    let mut named = said.into_iter().flatten();
+    named.find_map(of).or(is_grid.then_some(Mode::Grid))
 }
 
 /// Value of a field: the whole name first, then as a path of members.

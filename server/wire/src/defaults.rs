@@ -124,7 +124,6 @@ defaults! {
 texts! {
     text_ = ", ";
     text_007aff = "#007AFF";
-    text_16_9 = "16/9";
     text_16px = "16px";
     text_374151 = "#374151";
     text_active = "active";
@@ -147,7 +146,6 @@ texts! {
     text_gemini_2_5_flash = "gemini-2.5-flash";
     text_general = "general";
     text_google = "google";
-    text_grid = "grid";
     text_index_follow = "index, follow";
     text_jwt = "jwt:";
     text_site_name = "Loupe";
@@ -171,7 +169,6 @@ texts! {
     text_system_ui_apple_system_sans_serif = "system-ui, -apple-system, sans-serif";
     text_text = "text";
     text_user = "user";
-    text_vertical = "vertical";
     text_video = "video";
     text_viewdetails = "viewDetails";
     text_viewer = "viewer";

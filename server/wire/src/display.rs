@@ -21,8 +21,9 @@ pub struct ComponentsConfig {
     pub show_filters: bool,
     #[serde(default = "crate::defaults::yes")]
     pub show_results_header: bool,
-    #[serde(default = "crate::defaults::text_grid")]
-    pub result_layout: String,
+    /// Without it that of `layout`, else the template's own; `grid` where there is neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_layout: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub result_card: Option<ResultCardProperties>,
@@ -35,7 +36,7 @@ impl Default for ComponentsConfig {
             show_search: crate::defaults::yes(),
             show_filters: false,
             show_results_header: crate::defaults::yes(),
-            result_layout: crate::defaults::text_grid(),
+            result_layout: None,
             result_card: None,
         }
     }
@@ -291,12 +292,14 @@ pub enum RateLimitTier {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ResultCardProperties {
-    #[serde(default = "crate::defaults::text_vertical")]
-    pub layout: String,
+    /// Without it the template's own, else `vertical`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
     #[serde(default = "crate::defaults::yes")]
     pub show_thumbnail: bool,
-    #[serde(default = "crate::defaults::text_16_9")]
-    pub thumbnail_aspect_ratio: String,
+    /// Without it the template's own, else `16/9`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thumbnail_aspect_ratio: Option<String>,
     #[serde(default = "crate::defaults::text_cover")]
     pub thumbnail_fit: String,
     #[serde(default)]
@@ -328,9 +331,9 @@ pub struct ResultCardProperties {
 impl Default for ResultCardProperties {
     fn default() -> Self {
         Self {
-            layout: crate::defaults::text_vertical(),
+            layout: None,
             show_thumbnail: crate::defaults::yes(),
-            thumbnail_aspect_ratio: crate::defaults::text_16_9(),
+            thumbnail_aspect_ratio: None,
             thumbnail_fit: crate::defaults::text_cover(),
             show_score: false,
             truncate_title: None,

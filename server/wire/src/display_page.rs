@@ -25,11 +25,13 @@ pub struct ExternalLink {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct LayoutConfig {
-    #[serde(default = "crate::defaults::text_grid")]
-    pub mode: String,
-    #[serde(default = "crate::defaults::i64_3")]
+    /// Without it the template's own, else `grid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Without it the template's own, else 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 6)))]
-    pub columns: i64,
+    pub columns: Option<i64>,
     #[serde(default = "crate::defaults::text_16px")]
     pub gap: String,
     #[serde(default)]
@@ -39,8 +41,8 @@ pub struct LayoutConfig {
 impl Default for LayoutConfig {
     fn default() -> Self {
         Self {
-            mode: crate::defaults::text_grid(),
-            columns: crate::defaults::i64_3(),
+            mode: None,
+            columns: None,
             gap: crate::defaults::text_16px(),
             full_width: false,
         }

@@ -94,7 +94,7 @@ impl Draft {
             own: Own::new(&base),
             theme: Theme::new(&base),
             arrangement: text(&layout, "mode"),
-            columns: RwSignal::new(layout.opt("columns").unwrap_or_else(|| "3".to_owned())),
+            columns: RwSignal::new(layout.opt("columns").unwrap_or_default()),
             gap: RwSignal::new(layout.opt("gap").unwrap_or_else(|| "16px".to_owned())),
             wide: RwSignal::new(layout.flag("full_width")),
             icon: match base.value("icon_base64") {
@@ -441,6 +441,10 @@ mod tests {
         let layout = json!({"mode": "masonry", "columns": 4, "gap": "24px", "full_width": false});
         assert_eq!(display["layout"], layout);
         assert!(display.get("icon_base64").is_none(), "{display:#}");
+        // What nobody chose the template says.
+        draft.columns.set(String::new());
+        let layout = json!({"mode": "masonry", "gap": "24px", "full_width": false});
+        assert_eq!(draft.display()["layout"], layout);
         draft.arrangement.set(String::new());
         draft.icon.set("data:image/png;base64,iVBORw0KGgo=".into());
         let display = draft.display();

@@ -194,8 +194,9 @@ fn look(draft: Draft) -> AnyView {
     };
     let columns = move || {
         matches!(draft.arrangement.get().as_str(), "grid" | "masonry").then(|| {
-            let all = (1..=6).map(|n: u8| (n.to_string(), n.to_string()));
-            let all: Vec<_> = all.collect();
+            let usual = (String::new(), "As the template has them".to_owned());
+            let numbers = (1..=6).map(|n: u8| (n.to_string(), n.to_string()));
+            let all: Vec<_> = std::iter::once(usual).chain(numbers).collect();
             view! {
                 <Choice id="page-columns" label="Columns" value=draft.columns options=all/>
                 <Choice id="page-gap" label="Room between results" value=draft.gap options=options(GAPS, draft.gap)/>
