@@ -121,6 +121,12 @@ test("a slow answer shows, never replaces a newer one, and one that fails is ask
     await box(page).fill("zebra");
     await expect(articles(page).first()).toContainText("Zebra");
     await expect(form).not.toHaveAttribute("data-slow");
+    // Back at what is shown, what was typed meanwhile is no longer waited for.
+    await box(page).fill("tiger");
+    await expect(form).toHaveAttribute("data-slow");
+    await box(page).fill("zebra");
+    await expect(form).not.toHaveAttribute("data-slow");
+    await expect(page.locator("[data-results]")).not.toHaveAttribute("aria-busy");
     release();
     await expect(page).toHaveURL(/query=zebra/);
     await expect(articles(page).first()).toContainText("Zebra");
@@ -157,6 +163,11 @@ test("half a word of an input method is no search; of a whole one the number of 
         { words, isOver },
       );
     await composed("zeb", false);
+    // The key that ends the word sends no form: some browsers tell of it once the word is over, and by its number alone.
+    const sends = (key: KeyboardEventInit): Promise<boolean> =>
+      box(page).evaluate((field, key) => field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true, ...key })), key);
+    expect([await sends({ isComposing: true }), await sends({ keyCode: 229 }), await sends({})]).toEqual([false, false, true]);
+    expect(asked).toEqual([]);
     await composed("zebra", true);
     await expect(page).toHaveURL(/query=zebra/);
     await expect(articles(page).first()).toContainText("Zebra");

@@ -5,6 +5,7 @@
  */
 
 import { announce } from "./announce";
+import { composing } from "./composing";
 import { recent } from "./recent";
 
 const MOST = 8;
@@ -82,7 +83,7 @@ export function completion(form: HTMLFormElement): (text: string) => void {
     });
   }
   field.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.ctrlKey || event.metaKey) return;
+    if (composing(event) || event.ctrlKey || event.metaKey) return;
     if (event.key === "Escape" && !panel.hidden) {
       event.preventDefault();
       return close();

@@ -6,6 +6,7 @@
 import { announce } from "./announce";
 import { boxes } from "./boxes";
 import { completion } from "./completion";
+import { composing } from "./composing";
 import { held } from "./held";
 import { lightbox } from "./lightbox";
 import { seeking } from "./moments";
@@ -49,6 +50,8 @@ if (form) enhance(form);
 function enhance(form: HTMLFormElement): void {
   let timer = 0;
   let running: AbortController | undefined;
+  /** Whether what is running will take the place of the results. */
+  let replacing = false;
   const bare = (url: string): string => url.split("#")[0] ?? url;
   let shown = bare(location.href);
 
@@ -69,6 +72,10 @@ function enhance(form: HTMLFormElement): void {
     const query = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
       if (typeof value === "string" && value.trim() !== "") query.append(name, value);
+    }
+    // What is ticked by itself has to be named where it was unticked.
+    for (const box of form.querySelectorAll<HTMLInputElement>("input[data-else]")) {
+      if (!box.checked) query.append(box.name, box.dataset.else ?? "");
     }
     const text = query.toString();
     const url = new URL(form.action);
@@ -93,13 +100,23 @@ function enhance(form: HTMLFormElement): void {
     return parsed(await read(form, reply));
   };
 
+  /** What is shown is what is wanted: an answer that is still on its way to take its place is not. */
+  const settle = (): void => {
+    clearTimeout(timer);
+    if (!replacing) return;
+    running?.abort();
+    running = undefined;
+    replacing = false;
+  };
+
   const show = async (url: string, step: Step): Promise<void> => {
     clearTimeout(timer);
-    if (named(url) === shown && step !== "none") return;
+    if (named(url) === shown && step !== "none") return settle();
     // The earlier request is given up, so a slow answer never replaces a newer one.
     running?.abort();
     const mine = new AbortController();
     running = mine;
+    replacing = true;
     const old = results();
     const over = waiting(form, old, () => void show(url, step));
     try {
@@ -121,12 +138,16 @@ function enhance(form: HTMLFormElement): void {
     } catch {
       if (!mine.signal.aborted) unreached(url, step);
     } finally {
-      over(mine.signal.aborted);
-      if (running === mine) running = undefined;
+      // Given up without another in its place, it is no longer waited for.
+      over(running !== undefined && running !== mine);
+      if (running === mine) {
+        running = undefined;
+        replacing = false;
+      }
     }
   };
 
-  /** Puts the new results in place; only the count is announced, never the list. */
+  /** Puts the new results in place; only their count is announced, and what is to be known of it, never the list. */
   const swap = (page: Document, old: HTMLElement, fresh: HTMLElement): void => {
     const refocus = held();
     fresh.toggleAttribute("data-live", true);
@@ -145,9 +166,13 @@ function enhance(form: HTMLFormElement): void {
     form.append(...page.querySelectorAll("form[data-search] input[type=hidden]"));
     notes(page);
     refocus(fresh);
-    const status = fresh.querySelector<HTMLElement>("[role=status]")?.textContent?.trim();
-    if (status) announce(status);
+    // The count first: what a language model wrote stands above it.
+    const told = [...fresh.querySelectorAll("[role=status]")].sort((one, other) => rank(one) - rank(other));
+    const words = told.map((status) => status.textContent?.trim() ?? "").filter((text) => text !== "");
+    if (words.length > 0) announce(words.join(". "));
   };
+
+  const rank = (status: Element): number => (status.closest(".written") ? 1 : 0);
 
   /** Says in place of the results that there are none to be had, and offers to try again. */
   const unreached = (url: string, step: Step): void => {
@@ -187,6 +212,7 @@ function enhance(form: HTMLFormElement): void {
     if (!link || !old || (running && !running.signal.aborted)) return false;
     const mine = new AbortController();
     running = mine;
+    replacing = false;
     const url = link.href;
     const over = waiting(form, null, () => {
       mine.abort();
@@ -265,7 +291,7 @@ function enhance(form: HTMLFormElement): void {
     // Files are made ready first, and tell when they are.
     if (event.target instanceof HTMLInputElement && event.target.type === "file") return;
     // Half a syllable is no query: wait until the input method is done.
-    if (event instanceof InputEvent && event.isComposing) return;
+    if (composing(event)) return;
     clearTimeout(timer);
     boxes(form);
     const wait = event.type === "change" ? 0 : WAIT_MS;
@@ -285,8 +311,13 @@ function enhance(form: HTMLFormElement): void {
     remember(field?.value ?? "");
     // What was typed has replaced the address on the way; a submitted search is a step one can go back from.
     const url = address();
-    if (named(url) === shown) history.pushState(kept(), "", url);
-    else void show(url, "push");
+    if (named(url) !== shown) return void show(url, "push");
+    settle();
+    history.pushState(kept(), "", url);
+  });
+  // The key that ends a word of an input method sends no form.
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && composing(event)) event.preventDefault();
   });
 
   document.addEventListener("click", (event) => {
@@ -329,12 +360,12 @@ function enhance(form: HTMLFormElement): void {
     for (const field of form.elements) {
       if (field instanceof HTMLInputElement && ["file", "hidden"].includes(field.type)) continue;
       if (field instanceof HTMLInputElement && (field.type === "checkbox" || field.type === "radio")) {
-        field.checked = query.getAll(field.name).includes(field.value);
+        field.checked = query.has(field.name) ? query.getAll(field.name).includes(field.value) : "ticked" in field.dataset;
       } else if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement || field instanceof HTMLTextAreaElement) {
         // `q` is the short name of what is searched for.
         const short = field.matches(".bar *") ? query.get("q") : null;
         // A list that is typed has its values in one field.
-        if (field.name) field.value = query.has(field.name) ? query.getAll(field.name).join(", ") : (short ?? "");
+        if (field.name) field.value = query.has(field.name) ? query.getAll(field.name).join(", ") : (short ?? field.dataset.default ?? "");
       }
     }
     boxes(form);

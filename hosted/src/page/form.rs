@@ -63,6 +63,11 @@ pub fn form(query: &Query, autofocus: bool, remembers: bool, tells: bool) -> Any
     .into_any()
 }
 
+/// What the script knows a page by whose owner shows no form: its filters and its pages come as they do on others.
+pub fn unseen(query: &Query) -> AnyView {
+    view! { <form hidden action=query.path.clone() data-search></form> }.into_any()
+}
+
 /// Suggestions of every input, as links.
 pub fn suggestions(query: &Query) -> Option<AnyView> {
     let links: Vec<_> = query
@@ -121,7 +126,7 @@ fn main_field(input: &Input, autofocus: bool) -> AnyView {
             <input class="entry" type="search" id=id(input) name=input.param.clone() value=input.text()
                 placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
                 enterkeyhint="search" autofocus=autofocus aria-describedby=described list=datalist_id(input)
-                aria-invalid=input.error.map(|_| "true")/>
+                data-default=input.default_text() aria-invalid=input.error.map(|_| "true")/>
             {datalist(input)}
         }
         .into_any(),
@@ -143,7 +148,7 @@ fn area(input: &Input, placeholder: Option<String>, autofocus: bool) -> AnyView 
     view! {
         <textarea class="entry" rows="3" id=id(input) name=input.param.clone() placeholder=placeholder maxlength="2000"
             required=input.config.required autofocus=autofocus aria-describedby=described(input)
-            aria-invalid=invalid>{format!("\n{}", input.text())}</textarea>
+            data-default=input.default_text() aria-invalid=invalid>{format!("\n{}", input.text())}</textarea>
     }
     .into_any()
 }
@@ -201,10 +206,15 @@ fn control(input: &Input, alone: bool) -> AnyView {
     .into_any()
 }
 
+/// A box to tick. A form says nothing of one that is not ticked: where it is ticked by itself, it says that it was there.
 fn tick(input: &Input) -> AnyView {
+    let is_ticked = input.held().first().is_some_and(|value| value == "true");
+    let by_itself = input.is_ticked();
     let tick = view! {
         <label class="tick">
-            <input type="checkbox" name=input.param.clone() value="true" checked=input.value() == "true"
+            {by_itself.then(|| view! { <input type="hidden" name=input.param.clone() value=""/> })}
+            <input type="checkbox" name=input.param.clone() value="true" checked=is_ticked
+                data-ticked=by_itself.then_some("") data-else=by_itself.then_some("false")
                 aria-describedby=described(input) aria-invalid=input.error.map(|_| "true")/>
             {input.config.label.clone()}
         </label>
@@ -254,13 +264,25 @@ fn file(input: &Input, accepted: &'static str, alone: bool) -> AnyView {
 
 fn plain(input: &Input, kind: &'static str, step: Option<&'static str>) -> AnyView {
     let invalid = input.error.map(|_| "true");
+    let now = spelled(kind, input.text());
+    let default = input.default_text().map(|text| spelled(kind, text));
     view! {
-        <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=input.text()
+        <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=now
             placeholder=input.config.placeholder.clone() required=input.config.required aria-describedby=described(input)
-            list=datalist_id(input) aria-invalid=invalid/>
+            list=datalist_id(input) data-default=default aria-invalid=invalid/>
         {datalist(input)}
     }
     .into_any()
+}
+
+/// A moment as browsers take it in an input of this kind: a day, or a day and a time without a zone.
+fn spelled(kind: &str, text: String) -> String {
+    let most = match kind {
+        "date" => 10,
+        "datetime-local" => 16,
+        _ => return text,
+    };
+    text.chars().take(most).collect()
 }
 
 fn select(input: &Input) -> AnyView {
@@ -270,11 +292,11 @@ fn select(input: &Input) -> AnyView {
         .clone()
         .unwrap_or_else(|| "Any".to_owned());
     let options = input.options.iter()
-        .map(|value| view! { <option value=value.clone() selected=input.values.contains(value)>{value.clone()}</option> })
+        .map(|value| view! { <option value=value.clone() selected=input.held().contains(value)>{value.clone()}</option> })
         .collect_view();
     view! {
         <select class="entry" id=id(input) name=input.param.clone() required=input.config.required
-            aria-describedby=described(input) aria-invalid=input.error.map(|_| "true")>
+            data-default=input.default_text() aria-describedby=described(input) aria-invalid=input.error.map(|_| "true")>
             <option value="">{any}</option>
             {options}
         </select>
@@ -289,7 +311,8 @@ fn choices(input: &Input) -> AnyView {
     let boxes = input.options.iter()
         .map(|value| view! {
             <label class="tick">
-                <input type="checkbox" name=input.param.clone() value=value.clone() checked=input.values.contains(value)/>
+                <input type="checkbox" name=input.param.clone() value=value.clone() checked=input.held().contains(value)
+                    data-ticked=input.default.contains(value).then_some("")/>
                 {value.clone()}
             </label>
         })

@@ -40,6 +40,10 @@ pub struct Input {
     pub config: InputRenderingConfig,
     /// Values a choice offers.
     pub options: Vec<String>,
+    /// What it has where nobody gives anything, as addresses have it.
+    pub default: Vec<String>,
+    /// The retriever knows no such default: the page has to say it.
+    is_own_default: bool,
     /// What the visitor gave, one or several.
     pub values: Vec<String>,
     /// The file that the visitor sent.
@@ -56,12 +60,28 @@ impl Input {
         self.values.first().map_or("", String::as_str)
     }
 
+    /// What its field holds: what the visitor gave, else what it has by itself.
+    pub fn held(&self) -> &[String] {
+        match self.is_empty() {
+            true => &self.default,
+            false => &self.values,
+        }
+    }
+
     /// What stands in its field: all its values, where they are typed one beside the other.
     pub fn text(&self) -> String {
-        match self.is_typed_list() {
-            true => self.values.join(", "),
-            false => self.value().to_owned(),
-        }
+        one_text(self.is_typed_list(), self.held())
+    }
+
+    /// What stands there by itself.
+    pub fn default_text(&self) -> Option<String> {
+        let is_some = !self.default.is_empty();
+        is_some.then(|| one_text(self.is_typed_list(), &self.default))
+    }
+
+    /// Whether it is a box to tick that is ticked by itself.
+    pub fn is_ticked(&self) -> bool {
+        self.config.field_schema.r#type == Kind::Boolean && self.default == ["true"]
     }
 
     /// Whether the visitor gave nothing.
@@ -72,7 +92,8 @@ impl Input {
     /// Whether the retriever does not search without it.
     pub fn is_needed(&self, page: &Page) -> bool {
         let schema = page.input_schema.get(&self.name);
-        schema.is_some_and(|schema| schema.required == Some(true) && schema.default.is_none())
+        let is_required = schema.is_some_and(|schema| schema.required == Some(true));
+        is_required && self.default.is_empty()
     }
 
     /// A search that lacks what its retriever needs is not run: the form says what is missing.
@@ -84,7 +105,8 @@ impl Input {
 
     /// A form that was sent without what its owner wants filled in is not searched with, whatever its browser let through.
     pub fn note_left_open(&mut self) {
-        let optional = !self.config.required || accepts(self).is_some();
+        let has_own = !self.default.is_empty();
+        let optional = !self.config.required || accepts(self).is_some() || has_own;
         if !self.is_left_open || optional || !self.is_empty() || self.error.is_some() {
             return;
         }
@@ -102,11 +124,10 @@ impl Input {
     }
 
     /// Whether a value is none of those that its schema names.
-    fn is_outside(&self) -> bool {
+    fn is_outside(&self, values: &[String]) -> bool {
         let named = offered(&self.config.field_schema);
         let named: Vec<String> = named.iter().map(|value| query::read(value)).collect();
-        let mut values = self.values.iter();
-        !named.is_empty() && values.any(|value| !named.contains(value))
+        !named.is_empty() && values.iter().any(|value| !named.contains(value))
     }
 
     /// Its values as the retriever takes them, or what is wrong with them.
@@ -114,10 +135,14 @@ impl Input {
         if let Some(file) = &self.file {
             return Ok(Some(json!(file.data)));
         }
-        if self.values.is_empty() {
+        let values = match self.values.is_empty() && self.is_own_default {
+            true => &self.default,
+            false => &self.values,
+        };
+        let Some(first) = values.first() else {
             return Ok(None);
-        }
-        if self.is_outside() {
+        };
+        if self.is_outside(values) {
             return Err("Choose one that is offered.");
         }
         let schema = &self.config.field_schema;
@@ -127,10 +152,17 @@ impl Input {
                 .as_ref()
                 .map_or(Kind::String, |items| items.r#type);
             let values: Result<Vec<Value>, _> =
-                self.values.iter().map(|value| typed(value, kind)).collect();
+                values.iter().map(|value| typed(value, kind)).collect();
             return values.map(|values| Some(Value::Array(values)));
         }
-        typed(self.value(), schema.r#type).map(Some)
+        typed(first, schema.r#type).map(Some)
+    }
+}
+
+fn one_text(is_list: bool, values: &[String]) -> String {
+    match is_list {
+        true => values.join(", "),
+        false => values.first().cloned().unwrap_or_default(),
     }
 }
 
@@ -226,40 +258,67 @@ pub fn inputs_of(page: &Page) -> Vec<Input> {
         page.input_schema.is_empty() || page.input_schema.contains_key(&config.field_name)
     });
     configs.sort_by_key(|config| config.order);
-    configs
-        .into_iter()
-        .map(|mut config| {
-            let schema = &config.field_schema;
-            // Lists of what nobody names are typed.
-            let is_typed = schema.r#type == Kind::Array && offered(schema).is_empty();
-            if matches!(config.input_type.as_str(), "text" | "") && !is_typed {
-                drawn_as(schema).clone_into(&mut config.input_type);
-            }
-            let name = config.field_name.clone();
-            let taken = RESERVED.contains(&name.as_str())
-                || name.starts_with("f.")
-                || name.starts_with("input.");
-            let param = if taken {
-                format!("input.{name}")
-            } else {
-                name.clone()
-            };
-            let mut options = offered(&config.field_schema);
-            if options.is_empty() && is_choice(&config) {
-                options = config.suggestions.clone().unwrap_or_default();
-            }
-            Input {
-                name,
-                param,
-                config,
-                options,
-                values: Vec::new(),
-                file: None,
-                is_left_open: false,
-                error: None,
-            }
-        })
-        .collect()
+    let inputs = configs.into_iter();
+    inputs.map(|config| input_of(page, config)).collect()
+}
+
+/// One field of the form, nothing filled in.
+fn input_of(page: &Page, mut config: InputRenderingConfig) -> Input {
+    let schema = &config.field_schema;
+    // Lists of what nobody names are typed.
+    let is_typed = schema.r#type == Kind::Array && offered(schema).is_empty();
+    if matches!(config.input_type.as_str(), "text" | "") && !is_typed {
+        drawn_as(schema).clone_into(&mut config.input_type);
+    }
+    let name = config.field_name.clone();
+    let taken =
+        RESERVED.contains(&name.as_str()) || name.starts_with("f.") || name.starts_with("input.");
+    let param = match taken {
+        true => format!("input.{name}"),
+        false => name.clone(),
+    };
+    let mut options = offered(&config.field_schema);
+    if options.is_empty() && is_choice(&config) {
+        options = config.suggestions.clone().unwrap_or_default();
+    }
+    let known = page.input_schema.get(&name);
+    let known = known.and_then(|schema| schema.default.as_ref());
+    let told = config.field_schema.default.as_ref().or(known);
+    let mut input = Input {
+        default: told.map(as_values).unwrap_or_default(),
+        is_own_default: told != known,
+        name,
+        param,
+        config,
+        options,
+        values: Vec::new(),
+        file: None,
+        is_left_open: false,
+        error: None,
+    };
+    // A file is chosen by whoever searches with it.
+    if accepts(&input).is_some() {
+        input.default.clear();
+    }
+    input
+}
+
+/// A value of a schema, as addresses have it: one or several.
+fn as_values(value: &Value) -> Vec<String> {
+    let all: Vec<String> = match value {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items.iter().map(as_value).collect(),
+        one => vec![as_value(one)],
+    };
+    let all = all.iter().map(|text| query::read(text));
+    all.filter(|text| !text.is_empty()).collect()
+}
+
+fn as_value(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// The values that a schema names, as addresses have them.
@@ -272,10 +331,7 @@ fn offered(schema: &RetrieverInputSchemaField) -> Vec<String> {
     own.or(of_items)
         .into_iter()
         .flatten()
-        .map(|value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
+        .map(as_value)
         .collect()
 }
 

@@ -378,7 +378,10 @@ fn render_search(
             <main class="shell" aria-label=framed.then(|| display.title.clone())>
                 <div class="intro">
                     {hero(page, look.hero && !framed, asked)}
-                    {look.search.then(|| form::form(query, waiting && !framed, remembers, tells))}
+                    {match look.search {
+                        true => form::form(query, waiting && !framed, remembers, tells),
+                        false => form::unseen(query),
+                    }}
                     {(!asked).then(|| form::suggestions(query))}
                 </div>
                 {results::results(&cards, outcome, told)}

@@ -14,6 +14,8 @@ use crate::{Page, SearchRequest};
 const LONGEST_VALUE: usize = 2_000;
 const MOST_VALUES: usize = 50;
 const TOO_MANY: &str = "Choose at most 50.";
+/// Names and values of one address.
+const MOST_PAIRS: usize = 200;
 /// Pages of results, however many there are.
 pub const LAST_PAGE: u32 = 500;
 /// Listings go no deeper, so that no page beyond is offered or asked for.
@@ -32,6 +34,8 @@ pub struct Query {
     pub filters: IndexMap<String, Vec<String>>,
     /// Fields that may be filtered.
     pub facets: Vec<String>,
+    /// More was chosen than is searched with.
+    pub has_too_many: bool,
     /// Page number, from 1.
     pub page: u32,
     /// `q` asks for words, and no input takes any.
@@ -62,7 +66,7 @@ pub fn read(value: &str) -> String {
 /// What an address gives, by name, as far as anything is read of it.
 fn given(raw: &str) -> IndexMap<String, Vec<String>> {
     let mut given: IndexMap<String, Vec<String>> = IndexMap::new();
-    for (name, value) in url::form_urlencoded::parse(raw.as_bytes()).take(200) {
+    for (name, value) in url::form_urlencoded::parse(raw.as_bytes()).take(MOST_PAIRS) {
         let value = read(&value);
         let values = given.entry(name.into_owned()).or_default();
         // One more than are taken: who gives too many is told.
@@ -71,6 +75,20 @@ fn given(raw: &str) -> IndexMap<String, Vec<String>> {
         }
     }
     given
+}
+
+/// The values that an address chooses of the fields that the page offers.
+fn filters_of(
+    given: &IndexMap<String, Vec<String>>,
+    facets: &[String],
+) -> IndexMap<String, Vec<String>> {
+    let named = given
+        .iter()
+        .filter_map(|(name, values)| Some((name.strip_prefix("f.")?, values)));
+    let offered = named
+        .filter(|(field, values)| !values.is_empty() && facets.iter().any(|facet| facet == field));
+    let own = offered.map(|(field, values)| (field.to_owned(), values.clone()));
+    own.collect()
 }
 
 /// What is typed into one field for several values: between commas, or one a line.
@@ -136,6 +154,14 @@ impl Query {
             }
             input.values = match input.is_typed_list() {
                 true => parts(&values),
+                // What is ticked by itself was there to be unticked.
+                false
+                    if values.is_empty()
+                        && given.contains_key(&input.param)
+                        && input.is_ticked() =>
+                {
+                    vec!["false".to_owned()]
+                }
                 false => values,
             };
             input.error = match input.is_list() && input.values.len() > MOST_VALUES {
@@ -148,17 +174,13 @@ impl Query {
         } else {
             Vec::new()
         };
-        let filters: IndexMap<String, Vec<String>> = given
-            .iter()
-            .filter_map(|(name, values)| Some((name.strip_prefix("f.")?, values)))
-            .filter(|(field, values)| {
-                !values.is_empty() && facets.iter().any(|facet| facet == field)
-            })
-            .map(|(field, values)| {
-                let values = values.iter().take(MOST_VALUES).cloned();
-                (field.to_owned(), values.collect())
-            })
-            .collect();
+        let mut filters = filters_of(&given, &facets);
+        // What is beyond is not read: nobody is shown what was found by less than they chose.
+        let mut pairs = url::form_urlencoded::parse(raw.as_bytes());
+        let is_full = |values: &Vec<String>| values.len() > MOST_VALUES;
+        let has_too_many = pairs.nth(MOST_PAIRS).is_some() || filters.values().any(is_full);
+        let all = filters.values_mut();
+        all.for_each(|values| values.truncate(MOST_VALUES));
         let is_asked = !filters.is_empty() || inputs.iter().any(|input| !input.is_empty());
         note_open(&mut inputs, &given, is_asked, page);
         let number = given
@@ -176,6 +198,7 @@ impl Query {
             inputs,
             filters,
             facets,
+            has_too_many,
             page: u32::clamp(number, 1, last),
             is_stray,
         }
@@ -220,9 +243,9 @@ impl Query {
         }
     }
 
-    /// Whether some value cannot be what its input wants.
+    /// Whether some value cannot be what its input wants, or there are too many.
     pub fn has_errors(&self) -> bool {
-        self.inputs.iter().any(|input| input.error.is_some())
+        self.has_too_many || self.inputs.iter().any(|input| input.error.is_some())
     }
 
     /// The search to run.

@@ -65,6 +65,7 @@ pub fn results(cards: &Cards<'_>, outcome: &Outcome, told: bool) -> AnyView {
             return view! { <section id="content" class="results-area" data-results></section> }
                 .into_any();
         }
+        Outcome::Refused if cards.query.has_too_many => too_many(cards.query),
         Outcome::Refused => problem(
             "Check the search",
             "One of the fields above needs another value.",
@@ -98,7 +99,7 @@ fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
         .map(|(index, hit)| cards.view(index, hit))
         .collect_view();
     let facets = facets(cards, &answer.facets);
-    let counted = look.header && !answer.documents.is_empty();
+    let counted = !answer.documents.is_empty();
     let class = if facets.is_some() { "split" } else { "whole" };
     let heading = if query.is_empty() {
         "Browse"
@@ -108,7 +109,7 @@ fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     view! {
         <h2 class="sr">{heading}</h2>
         {written(&cards.beside.written)}
-        {counted.then(|| view! { <div class="found">{count(cards, answer)}{share(query)}</div> })}
+        {counted.then(|| header(cards, answer))}
         {answer.is_partial.then(|| partial(query))}
         {chips(cards)}
         <div class=class>
@@ -150,7 +151,16 @@ fn written(texts: &[Text]) -> Option<AnyView> {
     })
 }
 
-fn count(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
+/// How many there are. Where the owner shows no number, whoever hears the page is told all the same that there are new ones.
+fn header(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
+    if !cards.look.header {
+        return count(cards, answer, "sr");
+    }
+    view! { <div class="found">{count(cards, answer, "count")}{share(cards.query)}</div> }
+        .into_any()
+}
+
+fn count(cards: &Cards<'_>, answer: &SearchAnswer, class: &'static str) -> AnyView {
     let query = cards.query;
     let noun = if answer.total == 1 {
         "result"
@@ -160,7 +170,7 @@ fn count(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     let total = grouped(&answer.total.to_string());
     let words = query.words();
     if query.is_empty() {
-        return view! { <p class="count" role="status">{format!("{total} to browse")}</p> }
+        return view! { <p class=class role="status">{format!("{total} to browse")}</p> }
             .into_any();
     }
     let about =
@@ -170,7 +180,7 @@ fn count(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     let like = like.map(|like| format!(" {}", like.said()));
     let page = (query.page > 1).then(|| format!(", page {}", query.page));
     let took = format!(" in {} ms", answer.took_ms);
-    view! { <p class="count" role="status">{format!("{total} {noun}")}{about}{by_file}{like}{page}<span class="took">{took}</span></p> }.into_any()
+    view! { <p class=class role="status">{format!("{total} {noun}")}{about}{by_file}{like}{page}<span class="took">{took}</span></p> }.into_any()
 }
 
 /// Gives the address of the results to others, with script. A file has none, and in a frame the site around it is shared.
@@ -317,11 +327,23 @@ fn problem(
     .into_any()
 }
 
+/// More than a search takes: nobody is shown what was found by some of it.
+fn too_many(query: &Query) -> AnyView {
+    view! {
+        <div class="state" role="alert">
+            <h2>"Too many choices"</h2>
+            <p>"A search takes 50 values of a filter at most, and 200 of all. Choose fewer of them."</p>
+            <p><a class="button" href=query.without_filters()>"Search without filters"</a></p>
+        </div>
+    }
+    .into_any()
+}
+
 /// Something did not answer, or not in time: what is there is shown, and that there may be more is said.
 fn partial(query: &Query) -> AnyView {
     let again = query.at_page(query.page);
     view! {
-        <p class="note" data-partial="">"Something that this search needs did not answer: there may be more. "<a class="retry" href=again>"Search again"</a></p>
+        <p class="note" role="status" data-partial="">"Something that this search needs did not answer: there may be more. "<a class="retry" href=again>"Search again"</a></p>
     }
     .into_any()
 }

@@ -51,10 +51,14 @@ impl PageHost {
             .flat_map(|metadata| &metadata.collections);
         let name =
             |collection: &Object| Some(collection.get("collection_name")?.as_str()?.to_owned());
-        let needs_input = retriever
-            .input_schema
-            .values()
-            .any(|field| field.required == Some(true));
+        let drawn = &published.display_config.inputs;
+        let has_own = |name: &String| {
+            let mut drawn = drawn.iter().filter(|input| input.field_name == *name);
+            drawn.any(|input| is_some(&input.field_schema.default))
+        };
+        let needs_input = retriever.input_schema.iter().any(|(name, field)| {
+            field.required == Some(true) && !is_some(&field.default) && !has_own(name)
+        });
         Ok(Page {
             collections: collections.filter_map(name).collect(),
             is_protected: published.password_protected || publishing::is_preview(&published),
@@ -66,6 +70,10 @@ impl PageHost {
             updated_at: published.updated_at,
         })
     }
+}
+
+fn is_some(default: &Option<Value>) -> bool {
+    default.as_ref().is_some_and(|default| !default.is_null())
 }
 
 /// What takes longer than visitors wait is given up.
