@@ -172,6 +172,73 @@ both! {
         assert!(listed["results"][0]["icon_base64"].is_null(), "{listed:#}");
     }
 
+    async fn an_icon_that_a_page_was_published_with_is_taken_away(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[json!({"title": "M"})]).await;
+        let id = retriever(&server, &namespace, &films, vec![all()]).await;
+        let publish = format!("/v1/retrievers/{id}/publish");
+        let icon = json!("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==");
+        let mut body = page(&["title"]);
+        body["icon_base64"] = icon.clone();
+        server.call_in(&namespace, "POST", &publish, body).await.ok();
+        for (change, status) in [(json!({"icon_base64": null}), 404), (json!({"icon_base64": icon}), 200), (json!({"category": "film"}), 200), (json!({"icon_base64": ""}), 404)] {
+            let told = server.call_in(&namespace, "PATCH", &publish, change.clone()).await.ok();
+            assert_eq!(told.get("icon_base64").is_some_and(Value::is_string), status == 200, "{told:#}");
+            assert_eq!(look(&server, "/r/films/icon").await.status, status, "{change}");
+        }
+    }
+
+    async fn what_search_engines_are_told_follows_the_page(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[json!({"title": "M"})]).await;
+        let id = retriever(&server, &namespace, &films, vec![all()]).await;
+        let publish = format!("/v1/retrievers/{id}/publish");
+        let call = async |method: &str, body: Value| server.call_in(&namespace, method, &publish, body).await.ok();
+        let told = async || {
+            let page = call("GET", Value::Null).await;
+            let seo = &page["display_config"]["seo"];
+            [seo["meta_title"].clone(), seo["meta_description"].clone(), seo["keywords"].clone()]
+        };
+        let mut body = page(&["title"]);
+        body["tags"] = json!(["silent"]);
+        call("POST", body).await;
+        assert_eq!(told().await, [json!("Films"), json!("Search Films: films"), json!(["silent"])]);
+        // Who reads a page, changes a part of it and sends it back has chosen nothing else.
+        let changed = async |member: &str, value: Value| {
+            let mut display = call("GET", Value::Null).await["display_config"].clone();
+            display[member] = value;
+            display
+        };
+        let display = changed("title", json!("Old films")).await;
+        call("PATCH", json!({"display_config": display})).await;
+        assert_eq!(told().await, [json!("Old films"), json!("Search Old films: films"), json!(["silent"])]);
+        let display = changed("description", json!("All of them.")).await;
+        call("POST", json!({"display_config": display})).await;
+        assert_eq!(told().await, [json!("Old films"), json!("All of them."), json!(["silent"])]);
+        call("PATCH", json!({"tags": ["loud"]})).await;
+        assert_eq!(told().await[2], json!(["loud"]));
+        call("POST", json!({"tags": ["quiet"], "display_name": "New films"})).await;
+        assert_eq!(told().await, [json!("New films"), json!("All of them."), json!(["quiet"])]);
+        let page = look(&server, "/r/films").await;
+        assert!(text(&page).contains("<title>New films</title>"), "{}", text(&page));
+        // What was chosen stays.
+        let seo = json!({"meta_title": "Mine", "keywords": ["own"]});
+        let display = changed("seo", seo).await;
+        call("PATCH", json!({"display_config": display})).await;
+        let mut display = changed("title", json!("Others")).await;
+        display["description"] = json!("A few.");
+        call("PATCH", json!({"display_config": display, "tags": ["sea"]})).await;
+        assert_eq!(told().await, [json!("Mine"), json!("A few."), json!(["own"])]);
+        // The address of a page is told where nobody names another.
+        let mut seo = call("GET", Value::Null).await["display_config"]["seo"].clone();
+        seo["canonical_url"] = json!(format!("{}/r/films", server.app.config().address()));
+        let display = changed("seo", seo).await;
+        call("POST", json!({"public_name": "others", "display_config": display})).await;
+        let page = look(&server, "/r/others").await;
+        let canonical = format!("{}/r/others\"", server.app.config().address());
+        assert!(text(&page).contains(&canonical) && !text(&page).contains("/r/films"), "{}", text(&page));
+    }
+
     async fn numbers_of_a_list_are_chosen_from_it(server) {
         let namespace = server.namespace("films").await;
         let films = collection(&server, &namespace, "films", &[json!({"title": "M"})]).await;

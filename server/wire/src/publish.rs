@@ -165,6 +165,14 @@ pub struct UpdatePublishedRetrieverRequest {
     )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub category: Option<Option<String>>,
+    /// `null` takes it away, as an empty one does. That of `display_config` comes before it.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>), validate(length(max = 300000)))]
+    pub icon_base64: Option<Option<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -1,20 +1,67 @@
-//! Publishing again: what a request does not say stays as it was.
+//! Publishing again: what a request does not say stays as it was, and what was made of the page is made anew.
 
 use loupe_wire::{
-    DisplayConfig, PublishRetrieverRequest, PublishedRetrieverResponse, RetrieverMetadata,
+    DisplayConfig, PublishRetrieverRequest, PublishedRetrieverResponse, RetrieverModelOutput,
+    SEOConfig,
 };
 
-use super::display::sentence;
+use super::{
+    display::{About, told},
+    public_url,
+};
+use crate::app::App;
+
+/// What search engines were told of a page where its owner said nothing. Whoever sends it again, as it was read, has not chosen it.
+pub(super) struct Made {
+    seo: SEOConfig,
+    address: String,
+}
+
+impl Made {
+    pub fn of(
+        app: &App,
+        page: &PublishedRetrieverResponse,
+        retriever: &RetrieverModelOutput,
+    ) -> Self {
+        let about = About {
+            description: page.description.as_deref(),
+            tags: &page.tags,
+            metadata: page.retriever_metadata.as_ref(),
+        };
+        let display = DisplayConfig {
+            seo: None,
+            ..page.display_config.clone()
+        };
+        Self {
+            seo: told(&display, retriever, &about),
+            address: public_url(app, &page.public_name),
+        }
+    }
+
+    /// Takes it away, so that it is made anew.
+    pub fn forget(&self, display: &mut DisplayConfig) {
+        let Some(seo) = &mut display.seo else { return };
+        let made = &self.seo;
+        forget(&mut seo.meta_title, made.meta_title.as_deref());
+        forget(&mut seo.meta_description, made.meta_description.as_deref());
+        if seo.keywords == made.keywords {
+            seo.keywords.clear();
+        }
+        // The page has another address under another name.
+        forget(&mut seo.canonical_url, Some(&self.address));
+    }
+}
 
 /// The request with what it leaves to the page that is there.
 pub(super) fn filled(
     mut request: PublishRetrieverRequest,
     before: PublishedRetrieverResponse,
+    made: &Made,
 ) -> PublishRetrieverRequest {
     let display = request.display_config.take();
-    let metadata = before.retriever_metadata.as_ref();
-    let display = display.unwrap_or_else(|| renamed(before.display_config, metadata, &request));
     let tells = before.retriever_metadata.is_some();
+    let mut display = display.unwrap_or_else(|| renamed(before.display_config, &request));
+    made.forget(&mut display);
     PublishRetrieverRequest {
         description: request.description.or(Some(before.description)),
         icon_base64: request.icon_base64.or(Some(before.icon_base64)),
@@ -28,32 +75,18 @@ pub(super) fn filled(
 }
 
 /// The page as it looked, under the title and the description that a request gives it.
-fn renamed(
-    mut display: DisplayConfig,
-    metadata: Option<&RetrieverMetadata>,
-    request: &PublishRetrieverRequest,
-) -> DisplayConfig {
-    let mut seo = display.seo.take().unwrap_or_default();
-    // It names collections where nobody described the page: whoever keeps them to themselves from now on is heeded here, too.
-    let said = display.description.as_deref();
-    let said = said.filter(|text| !text.trim().is_empty());
-    let told = said.map_or_else(|| sentence(&display.title, metadata), ToOwned::to_owned);
-    forget(&mut seo.meta_description, &told, 160);
+fn renamed(mut display: DisplayConfig, request: &PublishRetrieverRequest) -> DisplayConfig {
     if let Some(title) = &request.display_name {
-        forget(&mut seo.meta_title, &display.title, 60);
         display.title.clone_from(title);
     }
     if let Some(text) = &request.description {
         display.description.clone_from(text);
     }
-    display.seo = Some(seo);
     display
 }
 
-/// What was made of a text is made anew.
-fn forget(made: &mut Option<String>, of: &str, most: usize) {
-    let is_made = |made: &str| made.chars().eq(of.chars().take(most));
-    if made.as_deref().is_some_and(is_made) {
-        *made = None;
+fn forget(told: &mut Option<String>, made: Option<&str>) {
+    if told.as_deref() == made {
+        *told = None;
     }
 }

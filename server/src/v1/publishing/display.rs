@@ -212,7 +212,11 @@ pub(super) fn complete(
 }
 
 /// What search engines and link previews are told: what the owner says, else what title, description and metadata say.
-fn told(display: &DisplayConfig, retriever: &RetrieverModelOutput, about: &About<'_>) -> SEOConfig {
+pub(super) fn told(
+    display: &DisplayConfig,
+    retriever: &RetrieverModelOutput,
+    about: &About<'_>,
+) -> SEOConfig {
     let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
     let mut seo = display.seo.clone().unwrap_or_default();
     seo.meta_title
@@ -235,7 +239,7 @@ fn told(display: &DisplayConfig, retriever: &RetrieverModelOutput, about: &About
 }
 
 /// What a page is for, where nobody has said it.
-pub(super) fn sentence(title: &str, metadata: Option<&RetrieverMetadata>) -> String {
+fn sentence(title: &str, metadata: Option<&RetrieverMetadata>) -> String {
     let collections = metadata.into_iter().flat_map(|all| &all.collections);
     let names: Vec<&str> = collections
         .filter_map(|one| one.get("collection_name")?.as_str())

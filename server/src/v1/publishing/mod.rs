@@ -26,7 +26,7 @@ pub use store::{
     Published, count_public, delete_of, list, list_open, mark_published, open_names, relock,
 };
 
-use self::{display::About, lock::Password};
+use self::{again::Made, display::About, lock::Password};
 use super::{collections, retrievers};
 use crate::{
     app::App,
@@ -124,7 +124,10 @@ async fn asked(
     let id = retriever.retriever_id.clone().unwrap_or_default();
     let before = store::find(app.db(), &scope.namespace_id, &id).await?;
     let request = match before {
-        Some(before) => again::filled(request, before),
+        Some(before) => {
+            let made = Made::of(app, &before, retriever);
+            again::filled(request, before, &made)
+        }
         None => request,
     };
     let title = request
@@ -302,7 +305,7 @@ pub async fn update(
         warnings = display::doubts(display, &retriever);
     }
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
-    let caller = scope.caller.clone();
+    let (here, caller) = (app.clone(), scope.caller.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -311,24 +314,8 @@ pub async fn update(
                 let mut published =
                     found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
                 let before = published.clone();
-                if let Some(tags) = request.tags {
-                    published.tags = tags.unwrap_or_default();
-                }
-                if let Some(display) = request.display_config {
-                    let about = About {
-                        description: published.description.as_deref(),
-                        tags: &published.tags,
-                        metadata: published.retriever_metadata.as_ref(),
-                    };
-                    published.display_config = display::complete(display, &retriever, &about);
-                }
-                if let Some(limits) = request.rate_limit_config {
-                    published.rate_limit_config = limits.unwrap_or_default();
-                }
-                published.is_active = request.is_active.unwrap_or(published.is_active);
-                if request.category.is_some() {
-                    published.category = said(request.category);
-                }
+                let made = Made::of(&here, &published, &retriever);
+                change(&mut published, request, &retriever, &made);
                 published.updated_at = clock::time(now);
                 password
                     .apply(tx, &caller.org_id, &namespace_id, &mut published, now)
@@ -340,6 +327,45 @@ pub async fn update(
             })
         })
         .await
+}
+
+/// Puts into a publication what a request says.
+fn change(
+    published: &mut PublishedRetrieverResponse,
+    request: UpdatePublishedRetrieverRequest,
+    retriever: &RetrieverModelOutput,
+    made: &Made,
+) {
+    if let Some(tags) = request.tags {
+        published.tags = tags.unwrap_or_default();
+    }
+    if let Some(icon) = request.icon_base64 {
+        published.icon_base64 = icon.filter(|icon| !icon.is_empty());
+    }
+    if let Some(limits) = request.rate_limit_config {
+        published.rate_limit_config = limits.unwrap_or_default();
+    }
+    published.is_active = request.is_active.unwrap_or(published.is_active);
+    if request.category.is_some() {
+        published.category = said(request.category);
+    }
+    let about = About {
+        description: published.description.as_deref(),
+        tags: &published.tags,
+        metadata: published.retriever_metadata.as_ref(),
+    };
+    let display = &mut published.display_config;
+    match request.display_config {
+        Some(mut sent) => {
+            made.forget(&mut sent);
+            *display = display::complete(sent, retriever, &about);
+        }
+        // The tags are among the keywords.
+        None => {
+            made.forget(display);
+            display.seo = Some(display::told(display, retriever, &about));
+        }
+    }
 }
 
 pub async fn unpublish(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {

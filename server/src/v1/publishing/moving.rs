@@ -2,7 +2,12 @@
 
 use loupe_wire::{NamespaceOperation, PublishedRetrieverResponse};
 
-use super::{describe, display, noted, retrievers, store};
+use super::{
+    again::Made,
+    describe,
+    display::{self, About},
+    noted, retrievers, store,
+};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -24,7 +29,7 @@ pub(super) async fn page(
     let operation = NamespaceOperation::CreateRetriever;
     let from = retrievers::find(app, scope, identifier, operation).await?;
     let to = retrievers::find(app, scope, target, operation).await?;
-    let from_id = from.retriever_id.unwrap_or_default();
+    let from_id = from.retriever_id.clone().unwrap_or_default();
     let to_id = to.retriever_id.clone().unwrap_or_default();
     let found = store::find(app.db(), &scope.namespace_id, &from_id).await?;
     let found = found.ok_or_else(|| ApiError::not_found("published_retriever", &from_id))?;
@@ -34,7 +39,7 @@ pub(super) async fn page(
     display::check(&found.display_config, &to)?;
     let metadata = describe(app, scope, &to).await?;
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
-    let caller = scope.caller.clone();
+    let (here, caller) = (app.clone(), scope.caller.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -54,10 +59,18 @@ pub(super) async fn page(
                     let message = "the retriever has a page of its own";
                     return Err(ApiError::already_exists("retriever_published", message));
                 }
+                let made = Made::of(&here, &page, &from);
                 // What the owner keeps to themselves stays so.
                 page.retriever_metadata = page.retriever_metadata.map(|_| metadata);
                 let tells = page.retriever_metadata.is_some();
                 page.display_config.retriever_config = tells.then(|| display::configuration(&to));
+                made.forget(&mut page.display_config);
+                let about = About {
+                    description: page.description.as_deref(),
+                    tags: &page.tags,
+                    metadata: page.retriever_metadata.as_ref(),
+                };
+                page.display_config.seo = Some(display::told(&page.display_config, &to, &about));
                 page.retriever_id = to_id;
                 page.updated_at = clock::time(now);
                 store::move_from(tx, (&namespace_id, &from_id), &page, now).await?;
