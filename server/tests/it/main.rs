@@ -102,6 +102,7 @@ mod overlapping;
 mod own_keys;
 mod own_vectors;
 mod page_filters;
+mod page_kept;
 mod page_moving;
 mod page_says;
 mod page_views;

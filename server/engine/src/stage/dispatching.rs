@@ -1,5 +1,6 @@
 //! Runs one stage of a plan, on the rows that it is meant for.
 
+use loupe_wire::{Object, Value};
 use serde_json::json;
 
 use super::RunError;
@@ -12,9 +13,10 @@ use super::{
     agent_search, agentic_enrich, aggregate, api_call, attribute_filter, cluster, code_execution,
     cross_compare, document_enrich, feature_search, group, json_transform, llm_enrich, llm_filter,
     maxsim, mmr, moments, query_expand, rag_prepare, reduce, relevance, rerank, reverse_image,
-    sort, sql_lookup, summarize, taxonomy_enrich, traverse_edge, unwind, web_scrape, web_search,
+    sentence, sort, sql_lookup, summarize, taxonomy_enrich, traverse_edge, unwind, web_scrape,
+    web_search,
 };
-use crate::template::render_text;
+use crate::template::{is_template, render_text};
 
 /// Runs a stage between the conditions of what goes in, of what it works on and of what comes out.
 pub(super) async fn work(
@@ -119,6 +121,7 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
             first.msg
         )));
     }
+    check_named(step, at, &parameters)?;
     let p = || Parameters::new(members, parameters.clone());
     match step.definition.id {
         "feature_search" => feature_search::run(at, parameters, set).await,
@@ -157,4 +160,31 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
         "group_by" => group::run(at, parameters, set).await,
         other => Err(RunError::Invalid(format!("the stage `{other}` cannot run"))),
     }
+}
+
+/// Members that name the field by which a stage lets documents through, orders or groups them.
+const NAMES: [&str; 3] = ["field", "group_by_field", "stratify_by"];
+
+/// What everybody is shown of a document, and what it is ranked by.
+const ALWAYS_SHOWN: [&str; 3] = ["document_id", "collection_id", "score"];
+
+/// Where an input says which field that is, whoever is shown a part of them names one of these: which documents come, and in which
+/// order, tells what is in it.
+fn check_named(step: &Step, at: &Execution, parameters: &Object) -> Result<(), RunError> {
+    let shown = at.run.shown.as_deref();
+    let is_asked = |name: &str| {
+        let written = step.parameters.get(name).and_then(Value::as_str);
+        written.is_some_and(is_template)
+    };
+    for name in NAMES.into_iter().filter(|name| is_asked(name)) {
+        // Without such an input it is the stage's own.
+        let Some(field) = parameters.get(name).and_then(Value::as_str) else {
+            continue;
+        };
+        if !ALWAYS_SHOWN.contains(&field) && !sentence::is_shown(field, shown) {
+            let message = "an input names a field that is not shown";
+            return Err(RunError::Invalid(message.to_owned()));
+        }
+    }
+    Ok(())
 }

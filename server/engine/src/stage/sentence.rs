@@ -99,7 +99,7 @@ fn unusable(at: &Execution) -> RunError {
 }
 
 /// Whether a field is shown to whoever asks, or lies in one that is.
-fn is_shown(path: &str, shown: Option<&[String]>) -> bool {
+pub(super) fn is_shown(path: &str, shown: Option<&[String]>) -> bool {
     let within = |whole: &String| {
         let rest = path.strip_prefix(whole);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -6,22 +6,25 @@ mod door;
 mod host;
 mod items;
 mod parts;
+mod ranked;
 mod routes;
+mod template;
 mod written;
 
 use std::sync::Arc;
 
 use loupe_wire::{
-    APIKeyModel, APIKeyType, DegradedEntry, Object, PageTab, Permission, PublicExecuteResponse,
-    PublishedRetrieverResponse, ResourceScope, ResourceType, RetrieverModelOutput,
-    RetrieverPagination, TaxonomyPathNode, Value,
+    APIKeyModel, APIKeyType, DegradedEntry, ExecuteRetrieverResponse, Object, PageTab, Permission,
+    PublicExecuteResponse, PublishedRetrieverResponse, ResourceScope, ResourceType,
+    RetrieverModelOutput, RetrieverPagination, TaxonomyPathNode, Value,
 };
 
 use serde_json::json;
 
 pub use door::Proof;
 pub use host::PageHost;
-pub use routes::{config, router, search, template, verify};
+pub use routes::{config, router, search, verify};
+pub use template::template;
 
 use super::{
     collections, documents,
@@ -200,7 +203,7 @@ impl Open {
         ask.shown = Some(exposed.as_slice().into());
         ask.counted.retain(|field| self.shows(&json!(field)));
         ask.limit = self.window(&ask);
-        ask.pagination = retrievers::without_position(ask.pagination);
+        ask.pagination = self.without_score(retrievers::without_position(ask.pagination));
         // Only what is exposed is told.
         let inputs = std::mem::take(&mut ask.highlights).then(|| ask.inputs.clone());
         let is_search = !ask.unnoted && !publishing::is_preview(&self.published);
@@ -209,33 +212,38 @@ impl Open {
         if answered.mark.source != Source::Kept && is_search {
             usage::count_public(app, self.org_id(), &self.published.retriever_id);
         }
-        let answer = std::mem::take(&mut answered.answer);
-        let mut shown = PublicExecuteResponse {
-            execution_id: answer.execution_id,
-            status: answer.status,
-            documents: answer
-                .documents
-                .iter()
-                .map(|document| self.show(document))
-                .collect(),
-            pagination: retrievers::hide_position(answer.pagination),
-            facets: (answer.facets.into_iter())
-                .filter(|facet| facet.get("key").is_some_and(|key| self.shows(key)))
-                .collect(),
+        let mut shown = self.cut(&answered.answer);
+        if let Some(inputs) = inputs {
+            shown.highlights = retrievers::highlights(&inputs, &shown.documents);
+        }
+        let beside = (
+            &shown.pagination,
+            &shown.facets,
+            &shown.status,
+            &shown.warnings,
+            &shown.highlights,
+        );
+        answered.mark.tag = retrievers::tag_of(&shown.documents, &beside);
+        Ok((shown, answered))
+    }
+
+    /// What strangers are shown of an answer: that something is missing, never what.
+    fn cut(&self, answer: &ExecuteRetrieverResponse) -> PublicExecuteResponse {
+        let is_shown = |facet: &&Object| facet.get("key").is_some_and(|key| self.shows(key));
+        let documents = answer.documents.iter();
+        PublicExecuteResponse {
+            execution_id: answer.execution_id.clone(),
+            status: answer.status.clone(),
+            documents: documents.map(|one| self.show_result(one)).collect(),
+            pagination: self.hide_score(retrievers::hide_position(answer.pagination.clone())),
+            facets: answer.facets.iter().filter(is_shown).cloned().collect(),
             warnings: for_strangers(
                 &self.published.public_name,
                 &answer.warnings,
                 &answer.degraded,
             ),
             highlights: Object::new(),
-        };
-        // A page tells its visitors that something is missing, never what; it makes of texts what it may.
-        answered.answer.degraded = answer.degraded;
-        answered.answer.documents = answer.documents;
-        if let Some(inputs) = inputs {
-            shown.highlights = retrievers::highlights(&inputs, &shown.documents);
         }
-        Ok((shown, answered))
     }
 
     /// The places of a taxonomy that the retriever's stages look into; none for any other taxonomy. Counts as a search.
@@ -328,11 +336,11 @@ impl Open {
         ask.limit.or(sized).map(|asked| asked.min(most))
     }
 
-    /// Ids, score, exposed fields, and the address of the picture that stands for the document.
+    /// Ids, exposed fields, and the address of the picture that stands for the document.
     fn show(&self, document: &Object) -> Object {
         let exposed = &self.published.display_config.exposed_fields;
         let mut shown = publishing::exposed(exposed, document);
-        for member in IDS.into_iter().chain(["score"]) {
+        for member in IDS {
             if let Some(value) = document.get(member) {
                 shown.insert(member.into(), value.clone());
             }

@@ -16,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{
     Execute, Open,
     door::{self, Proof, Unlocked},
+    template::template,
 };
 use crate::{
     app::App,
@@ -24,7 +25,7 @@ use crate::{
     json::Json,
     list::{self, within},
     openapi::routes,
-    v1::{publishing, retrievers::cast},
+    v1::publishing,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -277,47 +278,6 @@ async fn get_public_template(
 ) -> Result<Json<PublicRetrieverTemplateResponse>> {
     let open = super::open(&app, &name, &proof).await?;
     template(&app, open).map(Json)
-}
-
-/// What another owner needs to build the same page.
-///
-/// # Errors
-/// The stages cannot be told.
-pub fn template(app: &App, open: Open) -> Result<PublicRetrieverTemplateResponse> {
-    let retriever = open.retriever;
-    let metadata = open.published.retriever_metadata;
-    // Who keeps the metadata to themselves keeps the stages, whose configuration says more.
-    let stages: Vec<loupe_wire::Object> = match metadata {
-        Some(_) => retriever.stages.iter().map(cast).collect::<Result<_>>()?,
-        None => Vec::new(),
-    };
-    let collections = metadata
-        .map(|metadata| metadata.collections)
-        .unwrap_or_default();
-    let name = |collection: &loupe_wire::Object| {
-        collection
-            .get("collection_name")
-            .and_then(|name| name.as_str())
-            .map(ToOwned::to_owned)
-    };
-    Ok(PublicRetrieverTemplateResponse {
-        retriever_name: retriever.retriever_name.clone(),
-        description: retriever.description.clone(),
-        collection_identifiers: collections.iter().filter_map(name).collect(),
-        stages,
-        input_schema: retriever.input_schema.clone(),
-        budget_limits: retriever
-            .budget_limits
-            .as_ref()
-            .map(cast)
-            .transpose()?
-            .unwrap_or_default(),
-        tags: retriever.tags.clone(),
-        display_config: Some(open.published.display_config),
-        source_public_url: publishing::public_url(app, &open.published.public_name),
-        source_public_name: open.published.public_name,
-        feature_extractors: Some(collections),
-    })
 }
 
 /// The visitor's session, where the body names none.

@@ -15,8 +15,11 @@ use axum::{
     response::Response,
 };
 use loupe_engine::{fingerprint::Fingerprint, weight};
-use loupe_wire::{ExecuteRetrieverResponse, RetrieverModelOutput, Value};
+use loupe_wire::{
+    ExecuteRetrieverResponse, Object, RetrieverModelOutput, StageConfigOutput, Value,
+};
 use moka::sync::Cache;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{
@@ -338,8 +341,13 @@ fn tag(answer: &ExecuteRetrieverResponse) -> String {
         &answer.status,
         &answer.warnings,
     );
-    let documents = answer.documents.iter();
-    weak(documents.fold(Fingerprint::default().part(&lasting), Fingerprint::object))
+    tag_of(&answer.documents, &lasting)
+}
+
+/// The tag of what is left of an answer for those who are shown a part of it: what they are not shown changes it for nobody.
+pub fn tag_of(documents: &[Object], beside: &impl Serialize) -> String {
+    let documents = documents.iter();
+    weak(documents.fold(Fingerprint::default().part(beside), Fingerprint::object))
 }
 
 fn weak(of: Fingerprint) -> String {
@@ -366,7 +374,7 @@ fn key<L: Level>(
         &ask.expand,
         &ask.presigned_urls,
         &ask.vectors,
-        (&ask.highlights, &ask.counted),
+        (&ask.highlights, &ask.counted, ask.shown.as_deref()),
         known_by,
     );
     Fingerprint::default().part(&asked).finish()
@@ -378,15 +386,23 @@ pub(super) fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {
 
 /// Whether its answers are made here alone, of documents, inputs and parameters: asking once more costs its owner nothing.
 pub fn asks_nobody(retriever: &RetrieverModelOutput) -> bool {
-    is_made_here(retriever, &[])
+    retriever.stages.iter().all(is_own)
+}
+
+/// Whether a stage does all that it does here, of documents, inputs and parameters.
+pub fn is_own(stage: &StageConfigOutput) -> bool {
+    is_stage_made_here(stage, &[])
 }
 
 fn is_made_here(retriever: &RetrieverModelOutput, but: &[&str]) -> bool {
-    retriever.stages.iter().all(|stage| {
-        let id = stage.config.get("stage_id").and_then(Value::as_str);
-        let told = serde_json::to_string(&stage.config).unwrap_or_default();
-        let told = told.to_lowercase();
-        id.is_some_and(|id| REPEATABLE.contains(&id))
-            && !ASKING.iter().chain(but).any(|word| told.contains(word))
-    })
+    let mut stages = retriever.stages.iter();
+    stages.all(|stage| is_stage_made_here(stage, but))
+}
+
+fn is_stage_made_here(stage: &StageConfigOutput, but: &[&str]) -> bool {
+    let id = stage.config.get("stage_id").and_then(Value::as_str);
+    let told = serde_json::to_string(&stage.config).unwrap_or_default();
+    let told = told.to_lowercase();
+    id.is_some_and(|id| REPEATABLE.contains(&id))
+        && !ASKING.iter().chain(but).any(|word| told.contains(word))
 }

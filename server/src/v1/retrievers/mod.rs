@@ -37,7 +37,9 @@ use loupe_wire::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-pub use answers::{Answered, Answers, Mark, Questions, Source, Unbilled, answer, asks_nobody};
+pub use answers::{
+    Answered, Answers, Mark, Questions, Source, Unbilled, answer, asks_nobody, is_own, tag_of,
+};
 pub use around::{Held, Used, spend, used_up};
 pub use ended::run_error;
 pub use execution::{Execute, budget_ms, execute, finder, ground};
