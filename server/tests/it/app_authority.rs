@@ -184,6 +184,35 @@ both! {
         Server::send(at(&server, "things", "GET", "/api/retrievers")).await.ok();
     }
 
+    async fn visitors_write_nothing_by_an_execution(server) {
+        let (namespace, id) = retriever(&server, "things").await;
+        let shelf = json!({"collection_name": "shelf", "source": {"type": "direct_upsert"}, "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor", "version": "v1",
+            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 3}]}}});
+        server.call_in(&namespace, "POST", "/v1/collections", shelf).await.ok();
+        let one = json!({"title": "one", "vectors": {"own": [1.0, 0.0, 0.0]}});
+        server.call_in(&namespace, "POST", "/v1/collections/things/documents", one).await.ok();
+        let app = make(&server, titled("things", json!({}))).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Things"})).await;
+        let execute = format!("/retrievers/{id}/execute");
+        let rules = [json!([]), json!([{"pattern": &execute}]), json!([{"pattern": "/**"}])];
+        for rules in rules {
+            let build = json!({"build_config": {"api_allow": rules, "env_vars": {"LOUPE_NAMESPACE": &namespace}}});
+            server.call("PATCH", &format!("/v1/apps/{app}"), build).await.ok();
+            let ask = |body: Value| Server::send(at(&server, "things", "POST", &format!("/api{execute}")).json(&body));
+            for more in [json!({}), json!({"stream": true})] {
+                let mut body = json!({"inputs": {}, "target_collection_id": "shelf"});
+                body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                let refused = ask(body).await.error(403, "ForbiddenError");
+                assert_eq!(refused["error"]["code"], "permission_denied", "{rules}");
+            }
+            let found = ask(json!({"inputs": {}, "target_collection_id": null})).await.ok();
+            assert_eq!(found["documents"].as_array().unwrap().len(), 1);
+        }
+        let kept = server.call_in(&namespace, "POST", "/v1/collections/shelf/documents/list", json!({})).await.ok();
+        assert_eq!(kept["results"], json!([]));
+    }
+
     async fn whatever_an_app_opens_it_opens_to_nobody_who_is_signed_out(server) {
         let (namespace, id) = retriever(&server, "things").await;
         let widest = json!({"auth_config": {"mode": "clerk"}, "build_config": {"api_allow": [{"pattern": "/**"}]}});

@@ -103,6 +103,20 @@ both! {
             by_tab(filters).await.invalid(&["body", "filters", "salary"], "invalid_filter");
         }
         by_page(json!({"field": "titles", "operator": "eq", "value": 1})).await.invalid(&["body", "filters", "titles"], "invalid_filter");
+        // Members that no page of results has are refused as the API itself refuses them.
+        let stray = json!({"method": "offset", "cursor": "x"});
+        let paged = json!({"inputs": {}, "pagination": stray});
+        ask(&server, "POST", "/v1/public/retrievers/films/execute", paged).await.invalid(&["body", "pagination", "cursor"], "extra_forbidden");
+        for (settings, place, kind) in [
+            (json!({"pagination": stray}), &["body", "settings", "pagination", "cursor"][..], "extra_forbidden"),
+            (json!({"limit": 501}), &["body", "settings", "limit"], "out_of_range"),
+            (json!({"limit": 0}), &["body", "settings", "limit"], "out_of_range"),
+            (json!({"stages": []}), &["body", "settings"], "value_error"),
+            (json!({"filters": "title"}), &["body", "settings"], "value_error"),
+        ] {
+            let search = json!({"tab_id": "all", "settings": settings});
+            ask(&server, "POST", "/v1/public/apps/films/search", search).await.invalid(place, kind);
+        }
         // What is shown may be asked about, and is counted.
         for (filters, count) in [(json!({}), 2), (json!({"title": "M"}), 1), (json!({"field": "about.kind", "operator": "eq", "value": "night"}), 1)] {
             for answer in [by_page(filters.clone()).await.ok(), by_tab(filters.clone()).await.ok()] {

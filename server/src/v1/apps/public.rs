@@ -25,7 +25,7 @@ use crate::{
     openapi::routes,
     v1::{
         public::{Open, Proof},
-        retrievers::{self, Execute, cast},
+        retrievers::{self, Asked, Execute, Settings, cast},
     },
 };
 
@@ -71,12 +71,13 @@ async fn get_public_app(
     cast(&told).map(Json)
 }
 
-/// Searches with a tab of an app: its retriever runs, and only what the tab exposes is answered.
+/// Searches with a tab of an app: its retriever runs, and only what the tab exposes is answered. `settings` has `limit`,
+/// `pagination`, `filters` and `skip_cache`.
 #[utoipa::path(post, path = "/v1/public/apps/{slug}/search", tag = "public_apps", security(()), request_body = PublicAppSearchRequest, responses((status = 200, body = PublicExecuteResponse)))]
 async fn search_public_app(
     State(app): State<App>,
     Path(slug): Path<String>,
-    Body(request): Body<PublicAppSearchRequest>,
+    Asked(request): Asked<PublicAppSearchRequest>,
 ) -> Result<Json<PublicExecuteResponse>> {
     let (org_id, hosted) = open(&app, &slug).await?;
     for_everybody(&hosted)?;
@@ -84,13 +85,13 @@ async fn search_public_app(
     let tab = tabs.iter().find(|tab| tab.tab_id == request.tab_id);
     let tab = tab.ok_or_else(|| ApiError::not_found("tab", &request.tab_id))?;
     let open = open_tab(&app, &org_id, &hosted, tab).await?;
-    let settings = request.settings.unwrap_or_default();
+    let settings = Settings::read(request.settings)?;
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
-        filters: settings
-            .get("filters")
-            .and_then(|filters| filters.as_object().cloned()),
-        limit: settings.get("limit").and_then(Value::as_i64),
+        filters: settings.filters,
+        pagination: settings.pagination,
+        limit: settings.limit,
+        skip_cache: settings.skip_cache,
         presigned_urls: true,
         ..Default::default()
     };

@@ -20,7 +20,10 @@ use crate::{
     json::Json,
     list::{Params, within},
     openapi::routes,
-    v1::public::{self, Proof},
+    v1::{
+        public::{self, Proof},
+        retrievers,
+    },
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -134,7 +137,7 @@ async fn execute_catalog_listing(
     Params(query): Params<ExecuteQuery>,
     proof: Proof,
     headers: HeaderMap,
-    Body(request): Body<RetrieverExecutionRequest>,
+    retrievers::Asked(request): retrievers::Asked<RetrieverExecutionRequest>,
 ) -> Result<Response> {
     if query.return_vectors == Some(true) {
         let msg = "pages show no vectors";

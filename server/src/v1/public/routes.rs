@@ -25,7 +25,7 @@ use crate::{
     json::Json,
     list::{self, within},
     openapi::routes,
-    v1::publishing,
+    v1::{publishing, retrievers::Asked},
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -216,7 +216,7 @@ async fn execute_public(
     query: ExecuteQuery,
     proof: Proof,
     headers: HeaderMap,
-    Body(request): Body<RetrieverExecutionRequest>,
+    Asked(request): Asked<RetrieverExecutionRequest>,
 ) -> Result<Response> {
     let open = super::open(&app, &name, &proof).await?;
     let presigned_urls = query.return_presigned_urls.unwrap_or(true);

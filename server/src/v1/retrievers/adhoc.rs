@@ -1,7 +1,7 @@
 //! Stages that are run without being kept as a retriever, and the history of such executions.
 
 use axum::{
-    extract::{FromRef, FromRequest, Path, Request, State},
+    extract::{Path, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
@@ -15,13 +15,13 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Execute, Mark, cast, compile_in, execute, paging, readable, stage_output,
+    Asked, Execute, Mark, cast, compile_in, execute, readable, stage_output,
     store::{self, Wanted},
 };
 use crate::{
     app::App,
     auth::{Read, Scope},
-    body::{self, Body},
+    body::Body,
     db::{Json, Record},
     error::{ApiError, Result, Violation},
     idempotency,
@@ -71,26 +71,6 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for AdhocQuery {
     }
 }
 
-/// Stages and inputs. The inputs are of any shape: they are taken as they came.
-struct Asked(AdhocExecuteRequest);
-
-impl<S: Send + Sync> FromRequest<S> for Asked
-where
-    App: FromRef<S>,
-{
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self> {
-        let (mut value, ignored) = body::receive(request, &App::from_ref(state)).await?;
-        let inputs = value.get_mut("inputs").and_then(Value::as_object_mut);
-        let inputs = inputs.map(std::mem::take);
-        paging::check(&value, &["pagination"], ignored.as_ref())?;
-        let mut asked: AdhocExecuteRequest = body::from_value(value, ignored.as_ref())?;
-        asked.inputs = inputs.or(asked.inputs);
-        Ok(Self(asked))
-    }
-}
-
 /// Runs stages that are no retriever. With `stream` the answer is `text/event-stream`, as that of a retriever is, and no
 /// `Idempotency-Key` is taken.
 #[utoipa::path(post, path = "/v1/retrievers/execute", tag = "retrievers", params(AdhocQuery), request_body = AdhocExecuteRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
@@ -99,7 +79,7 @@ async fn execute_adhoc(
     scope: Scope<Read>,
     query: AdhocQuery,
     headers: HeaderMap,
-    Asked(mut request): Asked,
+    Asked(mut request): Asked<AdhocExecuteRequest>,
 ) -> Result<Response> {
     let ask = Execute {
         inputs: request.inputs.take().unwrap_or_default(),

@@ -8,15 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::StreamExt as _;
-use loupe_wire::{
-    ExecuteBatchItem, ExecuteBatchRequest, ExecuteBatchResponse, Object, RetrieverPagination,
-    Value, reading,
-};
-use serde::Deserialize;
+use loupe_wire::{ExecuteBatchItem, ExecuteBatchRequest, ExecuteBatchResponse, Object, Value};
 use utoipa_axum::router::OpenApiRouter;
-use validator::Validate as _;
 
-use super::{Answered, Execute, Mark, Questions, Source, adhoc::ReturnQuery, answer, paging};
+use super::{Answered, Execute, Mark, Questions, Settings, Source, adhoc::ReturnQuery, answer};
 use crate::{
     app::App,
     auth::{Read, Scope},
@@ -29,17 +24,6 @@ use crate::{
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(execute_retriever_batch))
-}
-
-/// What all questions share.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Settings {
-    limit: Option<i64>,
-    pagination: Option<RetrieverPagination>,
-    filters: Option<Object>,
-    expand: Vec<String>,
-    skip_cache: bool,
 }
 
 /// The questions. Their inputs are of any shape: they are taken as they came.
@@ -86,7 +70,7 @@ async fn execute_retriever_batch(
         return Err(Violation::body(&["stream"], "value_error", msg, true.into()).into());
     }
     let retriever = super::known(&app, &scope, &id).await?;
-    let settings = settings(request.settings)?;
+    let settings = Settings::read(request.settings)?;
     let asks = request.queries.into_iter().map(|one| Execute {
         inputs: one.inputs,
         filters: Some(one.filters)
@@ -143,31 +127,6 @@ fn told(answered: Vec<Result<Answered>>, headers: &HeaderMap) -> Response {
         failed,
     });
     response
-}
-
-fn settings(sent: Option<Object>) -> Result<Settings> {
-    let sent = Value::Object(sent.unwrap_or_default());
-    // What settings do not have is refused whatever the day.
-    paging::check(&sent, &["settings", "pagination"], None)?;
-    let settings: Settings = reading::from_value(&sent).map_err(|error| {
-        let msg = format!("settings are limit, pagination, filters, expand, skip_cache: {error}");
-        ApiError::from(Violation::body(&["settings"], "value_error", msg, sent))
-    })?;
-    if settings
-        .limit
-        .is_some_and(|limit| !(1..=500).contains(&limit))
-    {
-        let msg = "must be between 1 and 500";
-        let limit = settings.limit.unwrap_or_default().into();
-        return Err(Violation::body(&["settings", "limit"], "out_of_range", msg, limit).into());
-    }
-    let page = settings.pagination.as_ref();
-    if page.is_some_and(|page| page.validate().is_err()) {
-        let msg = "the size, the number or the time of the page is out of its bounds";
-        let place = ["settings", "pagination"];
-        return Err(Violation::body(&place, "out_of_range", msg, Value::Null).into());
-    }
-    Ok(settings)
 }
 
 fn item(index: usize, answered: Result<Answered>) -> ExecuteBatchItem {

@@ -3,6 +3,7 @@
 mod adhoc;
 mod answers;
 mod around;
+mod asked;
 mod batching;
 mod called;
 mod ended;
@@ -41,6 +42,7 @@ pub use answers::{
     Answered, Answers, Mark, Questions, Source, Unbilled, answer, asks_nobody, is_own, tag_of,
 };
 pub use around::{Held, Used, spend, used_up};
+pub use asked::{Asked, Settings};
 pub use ended::run_error;
 pub use execution::{Execute, budget_ms, execute, finder, ground};
 pub use highlights::of as highlights;

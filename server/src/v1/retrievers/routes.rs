@@ -1,5 +1,5 @@
 use axum::{
-    extract::{FromRef, FromRequest, FromRequestParts, Path, Request, State},
+    extract::{FromRequestParts, Path, State},
     http::{HeaderMap, StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
@@ -10,20 +10,20 @@ use loupe_wire::{
     GenericDeleteResponse, ListExecutionsRequest, ListExecutionsResponse, ListRetrieversRequest,
     ListRetrieversResponse, NamespaceOperation, PatchRetrieverRequest, PatchRetrieverResponse,
     ReadConsistencyOptionMode, ResourceType, RetrieverConfig, RetrieverModelOutput,
-    RetrieverStageDefinition, StreamStageEvent, Value,
+    RetrieverStageDefinition, StreamStageEvent,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Execute, RETRIEVERS, cast, paging,
+    Asked, Execute, RETRIEVERS, cast,
     store::{self, Wanted},
     writing::Target,
 };
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
-    body::{self, Body},
+    body::Body,
     error::{ApiError, Result, Violation},
     idempotency,
     json::Json,
@@ -186,30 +186,9 @@ async fn clone_retriever(
     }))
 }
 
-/// What an execution is asked. Its inputs are of any shape, a vector of a thousand numbers maybe: they are taken as they
-/// came, past the layers that find unknown keys.
-struct Asked(ExecuteRetrieverRequest);
-
-impl<S: Send + Sync> FromRequest<S> for Asked
-where
-    App: FromRef<S>,
-{
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self> {
-        let (mut value, ignored) = body::receive(request, &App::from_ref(state)).await?;
-        let inputs = value.get_mut("inputs").and_then(Value::as_object_mut);
-        let inputs = inputs.map(std::mem::take);
-        paging::check(&value, &["pagination"], ignored.as_ref())?;
-        let mut asked: ExecuteRetrieverRequest = body::from_value(value, ignored.as_ref())?;
-        asked.inputs = inputs.or(asked.inputs);
-        Ok(Self(asked))
-    }
-}
-
 /// Runs a retriever. With `stream` the answer is `text/event-stream`: each stage when it begins and ends, the whole last; it
 /// takes no `Idempotency-Key`. With `target_collection_id` the documents of the answer are written into that collection, which
-/// takes a key that may write.
+/// takes a key that may write: visitors of an app write nothing so.
 #[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_retriever(
     State(app): State<App>,
@@ -217,7 +196,7 @@ async fn execute_retriever(
     Path(id): Path<String>,
     query: ExecuteQuery,
     headers: HeaderMap,
-    Asked(request): Asked,
+    Asked(request): Asked<ExecuteRetrieverRequest>,
 ) -> Result<Response> {
     let retriever = super::known(&app, &scope, &id).await?;
     let target = target(&app, &scope, &request).await?;
