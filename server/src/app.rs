@@ -100,6 +100,8 @@ pub struct Inner {
     vault: Vault,
     /// Asks addresses that callers aim.
     outbound: Outbound,
+    /// Asks those of sign-in.
+    sign_in_outbound: Outbound,
     /// Sends e-mail, where a mail server is configured.
     mailer: Option<Mailer>,
     /// (organization, namespace) pairs known to exist.
@@ -161,6 +163,7 @@ pub struct Parts {
     pub extraction: Extraction,
     pub vault: Vault,
     pub outbound: Outbound,
+    pub sign_in_outbound: Outbound,
     pub mailer: Option<Mailer>,
     pub web_search: Option<Arc<WebSearch>>,
     pub reverse_image: Option<Arc<ReverseImage>>,
@@ -224,6 +227,7 @@ impl App {
             alert_moment: AtomicI64::new(-1),
             vault: parts.vault,
             outbound: parts.outbound,
+            sign_in_outbound: parts.sign_in_outbound,
             mailer: parts.mailer,
             namespaces: lasting(Duration::from_secs(5)),
             work: Notify::new(),
@@ -282,6 +286,11 @@ impl App {
 
     pub fn outbound(&self) -> &Outbound {
         &self.outbound
+    }
+
+    /// As [`outbound`](Self::outbound), for what people sign in to apps with: it reaches the networks of such services, too.
+    pub fn sign_in_outbound(&self) -> &Outbound {
+        &self.sign_in_outbound
     }
 
     /// None where no mail server is configured.

@@ -112,6 +112,13 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
     let vault = Vault::new(&master_key(&config)?)?;
     let outbound = Outbound::new(&config.outbound.allow)?;
+    let sign_in_outbound = Outbound::new(
+        &[
+            config.outbound.allow.as_slice(),
+            config.sign_in.oidc_addresses.as_slice(),
+        ]
+        .concat(),
+    )?;
     let blobs = blobs.with_places(destinations(&config, &db, &outbound)?);
     let mailer = Mailer::new(&config.mail)?;
     let web_search = open_web_search(&config)?;
@@ -127,6 +134,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         extraction,
         vault,
         outbound,
+        sign_in_outbound,
         mailer,
         web_search,
         reverse_image,

@@ -254,6 +254,10 @@ pub struct Apps {
 pub struct SignIn {
     pub google: Option<OauthClient>,
     pub github: Option<OauthClient>,
+    /// Networks beside those of `outbound.allow` in which apps ask the provider that their people sign in with, such as
+    /// `10.1.2.3/32`: nothing else is asked there.
+    #[serde(default)]
+    pub oidc_addresses: Vec<String>,
 }
 
 /// What this server is to such a service.

@@ -8,5 +8,5 @@ mod scope;
 pub mod table;
 
 pub use level::{Admin, Delete, Level, Read, Write, operation_of, rank};
-pub use scope::{Caller, OptionalScope, Org, Scope, Via, authenticate};
+pub use scope::{Caller, OptionalScope, Org, Scope, Via, Visitor, authenticate};
 pub(crate) use scope::{check_alive, check_level, identify, namespace_header, welcome};

@@ -44,6 +44,17 @@ pub struct Via {
     pub reason: Option<String>,
     pub user_agent: Option<String>,
     pub address: Option<String>,
+    /// Who calls an app, where one makes the call for somebody.
+    pub visitor: Option<Visitor>,
+}
+
+/// Who calls an app.
+#[derive(Debug, Clone)]
+pub enum Visitor {
+    /// A person of the app, whom a token is about, or the name of a key.
+    Known(String),
+    /// Nobody in particular.
+    Anybody,
 }
 
 impl Via {
@@ -57,6 +68,7 @@ impl Via {
             reason: text("x-change-reason"),
             user_agent: text("user-agent"),
             address: address.map(ToOwned::to_owned),
+            visitor: None,
         }
     }
 }

@@ -15,7 +15,7 @@ use tower::ServiceExt;
 use super::{Site, allowed::is_open, auth, limits};
 use crate::{
     app::App,
-    auth::{Caller, table::Row},
+    auth::{self as access, Caller, Via, table::Row},
     error::{ApiError, Result},
     front,
     limits::{Places, Standing},
@@ -62,15 +62,31 @@ impl Calls {
 
     /// Who calls for this visitor. With the variable `LOUPE_PRINCIPAL` set to `user`, visitors see and change only what is
     /// theirs; without sign-in nobody owns anything.
-    fn caller(&self, visitor: Option<&str>) -> Caller {
-        if !self.own {
-            return self.owner.clone();
-        }
-        Caller::internal(APIKeyModel {
-            key_type: APIKeyType::UserScoped,
-            principal_id: Some(visitor.unwrap_or("nobody").to_owned()),
-            ..APIKeyModel::clone(&self.owner.key)
-        })
+    fn caller(&self, visitor: Option<&str>, headers: &HeaderMap) -> Caller {
+        let mut caller = match self.own {
+            false => self.owner.clone(),
+            true => Caller::internal(APIKeyModel {
+                key_type: APIKeyType::UserScoped,
+                principal_id: Some(visitor.unwrap_or("nobody").to_owned()),
+                ..APIKeyModel::clone(&self.owner.key)
+            }),
+        };
+        caller.via = Arc::new(via(visitor, headers));
+        caller
+    }
+}
+
+/// What the audit log tells of a call: it is the visitor's, not the owner's.
+fn via(visitor: Option<&str>, headers: &HeaderMap) -> Via {
+    let address = front::address().map(|address| address.to_string());
+    Via {
+        // A reason is for those who change something of their own.
+        reason: None,
+        visitor: Some(match visitor {
+            Some(visitor) => access::Visitor::Known(visitor.to_owned()),
+            None => access::Visitor::Anybody,
+        }),
+        ..Via::of(headers, address.as_deref())
     }
 }
 
@@ -189,13 +205,14 @@ async fn pass(app: &App, site: &Arc<Site>, request: Request) -> Result<(Request,
     let standing = limits::take_own(app, place, &who).await?;
     site.calls.together.take(app)?;
     let namespace = namespace(app, site, uri.path()).await?;
+    let caller = site.calls.caller(visitor.as_deref(), &parts.headers);
     parts.headers = passed(parts.headers, namespace);
     parts.uri = uri;
     // What the split of the host left there is none of the API.
     parts.extensions.clear();
     let mut request = Request::from_parts(parts, body);
     let extensions = request.extensions_mut();
-    extensions.insert(site.calls.caller(visitor.as_deref()));
+    extensions.insert(caller);
     extensions.insert(Only {
         site: site.clone(),
         visitor: who,

@@ -22,7 +22,7 @@ use crate::{
     password::{self, Checked, hashing::salt},
     v1::{
         apps,
-        audit::{Visitor, repeats},
+        audit::{Stranger, repeats},
     },
 };
 
@@ -140,7 +140,7 @@ async fn unlock(app: &App, site: &Site, hash: &str, request: Request) -> Result<
     let return_to = requests::own_path(text("return_to"));
     let tried = text("password");
     let refused = |code| {
-        let visitor = Visitor {
+        let visitor = Stranger {
             org_id: &site.org_id,
             app_id: site.app_id(),
             way: "POST /_auth/unlock",

@@ -6,7 +6,7 @@ use crate::{
     app_sign_in::sign_up,
     apps::{at, host},
     browser::{Browser, GOOD, app, filled, server_with_mail},
-    harness::{Database, Server, config},
+    harness::{Database, Server, config, retriever},
 };
 
 const DENIED: &str = "action=permission_denied&resource_type=user";
@@ -130,6 +130,106 @@ async fn passwords_that_open_and_that_do_not_are_told_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passwords_that_open_and_that_do_not_are_told_postgres() {
     passwords(Database::Postgres).await;
+}
+
+/// What an app does for a visitor is the visitor's doing, and what its owner does with people is told, too.
+async fn visitors(database: Database) {
+    let (server, mails) = server_with_mail(database).await;
+    let (namespace, _) = retriever(&server, "things").await;
+    let id = app(&server, "club", json!({"mode": "clerk"})).await;
+    let path = format!("/v1/apps/{id}");
+    let build = json!({"build_config": {"api_allow": [{"pattern": "/collections/**"}], "env_vars": {"LOUPE_NAMESPACE": namespace}}});
+    server.call("PATCH", &path, build).await.ok();
+    let invited = json!({"email_address": "ada@example.com", "role": "editor"});
+    let invite = format!("{path}/users/invite");
+    server.call("POST", &invite, invited).await.ok();
+    mails.wait(1).await;
+    let mut ada = Browser::new(&server, "club");
+    sign_up(&mut ada, &mails, "ada@example.com", 2).await;
+    let me = ada.get("/_auth/me").await.ok();
+    let user = me["id"].as_str().unwrap();
+
+    let documents = "/v1/collections/things/documents";
+    let removed = async |browser: &mut Browser<'_>| {
+        let thing = json!({"title": "one", "vectors": {"own": [1.0, 0.0, 0.0]}});
+        let made = server.call_in(&namespace, "POST", documents, thing).await;
+        let made = made.ok()["document_id"].as_str().unwrap().to_owned();
+        let there = format!("/api/collections/things/documents/{made}");
+        let request = at(&server, "club", "DELETE", &there);
+        let request = request.header("origin", format!("http://{}", host(&server, "club")));
+        browser.send(request).await.ok();
+        let told = logs(&server, "action=document_deleted").await;
+        told["results"][0].clone()
+    };
+    let record = removed(&mut ada).await;
+    let who = |record: &Value| {
+        let members = ["actor_id", "actor_type", "actor_key_name", "ip_address"];
+        members.map(|name| record[name].as_str().unwrap().to_owned())
+    };
+    assert_eq!(
+        who(&record),
+        [user, "user", "app club", "127.0.0.1"],
+        "{record:#}"
+    );
+
+    let role = format!("{path}/users/{user}/role");
+    server
+        .call("PATCH", &role, json!({"role": "curator"}))
+        .await
+        .ok();
+    ada.post("/_auth/sign-out", &[("everywhere", "true")]).await;
+    let told = logs(&server, &format!("resource_id={user}")).await;
+    let changes: Vec<_> = told["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["action"].clone(), one["changes"].clone()))
+        .collect();
+    for (action, expected) in [
+        (
+            "user_created",
+            json!({"operation": "POST /_auth/verify", "app_id": id}),
+        ),
+        (
+            "user_updated",
+            json!({"role": {"before": "editor", "after": "curator"}, "app_id": id}),
+        ),
+        (
+            "user_updated",
+            json!({"signed_out": true, "everywhere": true, "operation": "POST /_auth/sign-out", "app_id": id}),
+        ),
+    ] {
+        assert!(
+            changes.contains(&(json!(action), expected.clone())),
+            "{expected:#} in {changes:#?}"
+        );
+    }
+    let of_user = format!("{path}/users/{user}");
+    server.call("DELETE", &of_user, Value::Null).await.ok();
+    let told = logs(&server, &format!("action=user_deleted&resource_id={user}")).await;
+    assert_eq!(
+        (&told["total"], &told["results"][0]["actor_type"]),
+        (&json!(1), &json!("user"))
+    );
+
+    // Without sign-in it is nobody in particular, and not the owner.
+    server
+        .call("PATCH", &path, json!({"auth_config": {"mode": "public"}}))
+        .await
+        .ok();
+    server.app.clock().advance(2);
+    let record = removed(&mut Browser::new(&server, "club")).await;
+    assert_eq!(who(&record)[..2], ["anonymous", "anonymous"], "{record:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_names_visitors_and_what_owners_do_with_them_sqlite() {
+    visitors(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_names_visitors_and_what_owners_do_with_them_postgres() {
+    visitors(Database::Postgres).await;
 }
 
 /// Strangers from everywhere fail again and again: all of it is counted, in few records.

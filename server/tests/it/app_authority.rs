@@ -184,6 +184,27 @@ both! {
         Server::send(at(&server, "things", "GET", "/api/retrievers")).await.ok();
     }
 
+    async fn a_change_keeps_what_it_does_not_name_of_what_visitors_may_do(server) {
+        let namespace = server.namespace("films").await;
+        let (rules, variables) = (json!([{"methods": ["GET"], "pattern": "/collections"}]), json!({"LOUPE_PRINCIPAL": "user", "LOUPE_NAMESPACE": namespace}));
+        let build = json!({"entry": "main.js", "tailwind": false, "api_allow": rules, "env_vars": variables});
+        let app = make(&server, titled("films", json!({"build_config": build}))).await;
+        let path = format!("/v1/apps/{app}");
+        let change = async |build: Value| server.call("PATCH", &path, json!({"build_config": build})).await.ok()["build_config"].clone();
+        let (before, other) = (change(json!({})).await, json!([{"pattern": "/retrievers/*/execute"}]));
+        assert_eq!((&before["api_allow"], &before["env_vars"]), (&rules, &variables));
+        let told = change(json!({"env_vars": {"LOUPE_PRINCIPAL": "user"}, "entry": "other.js"})).await;
+        assert_eq!((&told["api_allow"], &told["env_vars"]), (&rules, &json!({"LOUPE_PRINCIPAL": "user"})));
+        assert_eq!((&told["entry"], &told["tailwind"]), (&json!("other.js"), &json!(false)));
+        let told = change(json!({"api_allow": other})).await;
+        assert_eq!(told["env_vars"], json!({"LOUPE_PRINCIPAL": "user"}));
+        assert_eq!(told["api_allow"][0]["pattern"], other[0]["pattern"]);
+        // What is said to be nothing is taken away.
+        let told = change(json!({"api_allow": [], "env_vars": {}})).await;
+        assert_eq!((&told["api_allow"], &told["env_vars"]), (&Value::Null, &Value::Null));
+        assert_eq!(told["tailwind"], false);
+    }
+
     async fn visitors_write_nothing_by_an_execution(server) {
         let (namespace, id) = retriever(&server, "things").await;
         let shelf = json!({"collection_name": "shelf", "source": {"type": "direct_upsert"}, "feature_extractor": {

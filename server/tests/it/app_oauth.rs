@@ -25,6 +25,7 @@ async fn server_known_to(fake: &Fake, database: Database) -> Server {
     config.sign_in = SignIn {
         google: Some(client(GOOGLE)),
         github: Some(client(GITHUB)),
+        ..SignIn::default()
     };
     Server::start_with(config, folder, None).await
 }

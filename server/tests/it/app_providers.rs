@@ -24,7 +24,7 @@ use crate::{
     apps::{host, visit},
     both,
     browser::{Browser, GOOD, app},
-    harness::Server,
+    harness::{Answer, Server},
 };
 
 /// A provider of OpenID Connect whose tokens are made to order.
@@ -242,6 +242,24 @@ async fn signs_one_person_in(server: &Server, idp: &Idp) -> Value {
     }
     assert_eq!(names[0], names[1]);
     names.swap_remove(0)
+}
+
+/// Comes back from the provider with a token that says what it was changed to.
+pub async fn signs_in_as(
+    idp: &Idp,
+    browser: &mut Browser<'_>,
+    change: impl FnOnce(&mut Value),
+) -> Answer {
+    let asked = begin(browser, "/").await;
+    let mut claims = idp.claims(&asked["nonce"]);
+    change(&mut claims);
+    *idp.order.lock().unwrap() = Order {
+        challenge: asked["code_challenge"].clone(),
+        claims,
+        ..Order::default()
+    };
+    let path = format!("/_auth/callback/oidc?code=good&state={}", asked["state"]);
+    browser.get(&path).await
 }
 
 /// Attacks on the way there and back. Each changes one thing.

@@ -112,7 +112,10 @@ async fn an_account_is_made(ada: &mut Browser<'_>, mails: &Mails) {
     assert_eq!(ada.get("/_auth/session").await.ok()["user"], me);
     // What the owner made of somebody is told to nobody else.
     let mut listed = me;
-    listed.as_object_mut().unwrap().remove("role");
+    assert_eq!(listed["signed_in_with"], "password");
+    for own in ["role", "signed_in_with"] {
+        listed.as_object_mut().unwrap().remove(own);
+    }
     let users = ada.get("/_auth/users").await;
     assert_eq!(users.headers["x-total-count"], "1");
     assert_eq!(users.ok(), json!([listed]));

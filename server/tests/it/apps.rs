@@ -373,7 +373,7 @@ both! {
         }
         let path = format!("/v1/apps/{}", made["app_id"].as_str().unwrap());
         assert_eq!(server.call("GET", &path, Value::Null).await.ok()["warnings"], made["warnings"]);
-        let mended = json!({"auth_config": {"mode": "clerk", "clerk_allowed_providers": ["email"]}, "build_config": {}});
+        let mended = json!({"auth_config": {"mode": "clerk", "clerk_allowed_providers": ["email"]}, "build_config": {"api_allow": [], "env_vars": {}}});
         assert_eq!(server.call("PATCH", &path, mended).await.ok()["warnings"], json!([]));
     }
 

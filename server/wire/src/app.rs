@@ -130,6 +130,44 @@ pub struct BuildConfig {
     pub api_allow: Vec<ApiAllowRule>,
 }
 
+/// What a change of an app says of its `build_config`: members that are not sent stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BuildConfigChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framework: Option<BuildConfigFramework>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tailwind: Option<bool>,
+    /// All of the variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env_vars: Option<IndexMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<IndexMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asset_prefix: Option<String>,
+    /// All of the rules; without any, visitors may read and search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_allow: Option<Vec<ApiAllowRule>>,
+}
+
+impl BuildConfigChange {
+    /// The settings with this change.
+    #[must_use]
+    pub fn of(self, old: BuildConfig) -> BuildConfig {
+        BuildConfig {
+            entry: self.entry.unwrap_or(old.entry),
+            framework: self.framework.unwrap_or(old.framework),
+            tailwind: self.tailwind.unwrap_or(old.tailwind),
+            env_vars: self.env_vars.unwrap_or(old.env_vars),
+            secrets: self.secrets.unwrap_or(old.secrets),
+            asset_prefix: self.asset_prefix.or(old.asset_prefix),
+            api_allow: self.api_allow.unwrap_or(old.api_allow),
+        }
+    }
+}
+
 impl Default for BuildConfig {
     fn default() -> Self {
         Self {
@@ -278,7 +316,7 @@ pub struct UpdateAppRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth_config: Option<AuthConfigInput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub build_config: Option<BuildConfig>,
+    pub build_config: Option<BuildConfigChange>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitoring_config: Option<MonitoringConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,4 +14,10 @@ pub struct AppEndUser {
     /// A word of the app's owner. Of others nobody is told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// `false` where nobody has proven that the address is the person's; absent where it is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email_verified: Option<bool>,
+    /// What this session began with: `password`, `passkey`, `google`, `github` or `oidc`. Of others nobody is told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_in_with: Option<String>,
 }

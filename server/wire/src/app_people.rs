@@ -64,6 +64,14 @@ pub struct AppUserResponse {
     pub role: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined_at: Option<String>,
+    /// `false` where nobody has proven that the address is the person's; absent where it is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email_verified: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_signed_in_at: Option<String>,
+    /// What they signed in with then: `password`, `passkey`, `google`, `github` or `oidc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_signed_in_with: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

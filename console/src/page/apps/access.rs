@@ -127,9 +127,14 @@ fn settings(body: &mut Value) {
         }
         take(body, "client_secret");
     }
-    let Some(variables) = body.pointer_mut("/build_config/env_vars") else {
-        return;
-    };
+    // What is not sent stays as it is: what the form has nothing of is said to be none.
+    for (name, nothing) in [("api_allow", json!([])), ("env_vars", json!({}))] {
+        let named = &mut body["build_config"][name];
+        if named.is_null() {
+            *named = nothing;
+        }
+    }
+    let variables = &mut body["build_config"]["env_vars"];
     let roles = take(variables, ROLES);
     if variables.get(LIST).is_some_and(|said| said == "role") {
         let roles = roles.as_ref().and_then(Value::as_str).unwrap_or_default();
@@ -287,13 +292,19 @@ mod tests {
         assert_eq!(variables[ROLES], "editor, curator");
         variables[ROLES] = "editor".into();
         settings(&mut body);
-        assert_eq!(body["build_config"], of("role:editor")["build_config"]);
+        let kept = &of("role:editor")["build_config"]["env_vars"];
+        assert_eq!(&body["build_config"]["env_vars"], kept);
         // What closes the list is told as that.
         let body = started(&Record(of("nobody")));
         assert_eq!(body["build_config"]["env_vars"][LIST], "off");
         let mut open = started(&Record(json!({"build_config": {}})));
         settings(&mut open);
-        assert_eq!(open["build_config"].get("env_vars"), None);
+        // What nobody filled in is taken away.
+        let build = &open["build_config"];
+        assert_eq!(
+            (&build["env_vars"], &build["api_allow"]),
+            (&json!({}), &json!([]))
+        );
     }
 
     #[test]

@@ -8,10 +8,12 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asked, Failed, hash, password, provider,
+    Asked, Failed,
+    arriving::{Arriving, is_closed},
+    hash, password, provider,
     requests::{address, cookie},
     session::{self, Cookie, place},
-    store::{self, NewToken, Place, Profile, User},
+    store::{self, NewToken, Profile, User},
     views,
 };
 use crate::{
@@ -156,13 +158,14 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
         return_to: asked.return_to(),
     };
     let (place, now, token_hash) = (place(asked.site), asked.app.clock().micros(), hash(&token));
-    let address = email.clone();
-    let exists = asked
+    let (address, is_closed) = (email.clone(), is_closed(asked));
+    let finds = asked
         .app
         .db()
         .write(move |tx| {
             Box::pin(async move {
                 let exists = store::by_email_in(tx, &place, &address).await?.is_some();
+                let invited = store::invited(tx, &place, &address).await?.is_some();
                 let token = NewToken {
                     kind: SIGN_UP,
                     hash: &token_hash,
@@ -171,12 +174,16 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
                     data: &wanted,
                 };
                 store::insert_token(tx, &place, &token).await?;
-                Ok(exists)
+                Ok(match exists {
+                    true => Finds::Account,
+                    false if is_closed && !invited => Finds::Closed,
+                    false => Finds::Way,
+                })
             })
         })
         .await?;
     let name = &asked.site.hosted.page().meta.title;
-    let text = sign_up_mail(name, &asked.site.home, (!exists).then_some(token.as_str()));
+    let text = sign_up_mail(name, &asked.site.home, &finds, &token);
     mail::send(asked.app, &email, &format!("Your account of {name}"), text);
     let mut response = views::mail_sent(asked, &email);
     let cookie = Cookie::Flow.set(asked.app, &browser);
@@ -184,14 +191,28 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
     Ok(response)
 }
 
-/// What is mailed to whoever asked for an account; without a token to whoever has one.
-fn sign_up_mail(name: &str, home: &str, token: Option<&str>) -> String {
-    match token {
-        None => format!(
-            "Somebody asked for an account of {name} with this address. You have one already: sign in, or choose a new password, at\n\n{home}/_auth/sign-in\n\nIf that was not you, nothing has to be done.\n"
+/// What whoever asks for an account finds.
+enum Finds {
+    /// A link that makes it.
+    Way,
+    /// One that is there.
+    Account,
+    /// That only those have one who were invited.
+    Closed,
+}
+
+/// What is mailed to whoever asked for an account: the page says the same to all of them.
+fn sign_up_mail(name: &str, home: &str, finds: &Finds, token: &str) -> String {
+    let asked = format!("Somebody asked for an account of {name} with this address.");
+    match finds {
+        Finds::Account => format!(
+            "{asked} You have one already: sign in, or choose a new password, at\n\n{home}/_auth/sign-in\n\nIf that was not you, nothing has to be done.\n"
         ),
-        Some(token) => format!(
-            "Somebody asked for an account of {name} with this address. If that was you, confirm it within 30 minutes:\n\n{home}/_auth/verify?token={token}\n\nIf not, nothing has to be done.\n"
+        Finds::Way => format!(
+            "{asked} If that was you, confirm it within 30 minutes:\n\n{home}/_auth/verify?token={token}\n\nIf not, nothing has to be done.\n"
+        ),
+        Finds::Closed => format!(
+            "{asked} Only people who were invited have one, and this address was not: ask whoever runs {name} for an invitation.\n\nIf that was not you, nothing has to be done.\n"
         ),
     }
 }
@@ -223,9 +244,10 @@ pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
         }
     }
     let return_to = wanted.return_to.clone();
+    let arriving = Arriving::of(asked);
     let made = app
         .db()
-        .write(move |tx| Box::pin(async move { open(tx, &place, &token_hash, now).await }))
+        .write(move |tx| Box::pin(async move { open(tx, &arriving, &token_hash, now).await }))
         .await?;
     match made {
         Some(user) => session::begin(asked, &user, &return_to).await,
@@ -233,8 +255,15 @@ pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
     }
 }
 
-/// Opens the account that a link asks for, once; none where the link is over or the address has an account.
-async fn open(tx: &mut Tx, place: &Place, token_hash: &str, now: i64) -> Result<Option<User>> {
+/// Opens the account that a link asks for, once; none where the link is over, the address has an account, or an invitation was
+/// taken back.
+async fn open(
+    tx: &mut Tx,
+    arriving: &Arriving,
+    token_hash: &str,
+    now: i64,
+) -> Result<Option<User>> {
+    let place = &arriving.place;
     let taken: Option<(String, Wanted)> =
         store::take_token(tx, place, SIGN_UP, token_hash, now).await?;
     let Some((_, wanted)) = taken else {
@@ -247,24 +276,13 @@ async fn open(tx: &mut Tx, place: &Place, token_hash: &str, now: i64) -> Result<
     {
         return Ok(None);
     }
-    let role = store::invited(tx, place, &wanted.email).await?;
-    let user = User {
-        user_id: id::new("eu_"),
-        email: wanted.email,
-        created_at: now,
-        profile: Profile {
-            name: (!wanted.name.is_empty()).then_some(wanted.name),
-            role: role.unwrap_or_else(|| ROLE.into()),
-            password: Some(wanted.password),
-            ..Default::default()
-        },
+    let profile = Profile {
+        name: (!wanted.name.is_empty()).then_some(wanted.name),
+        password: Some(wanted.password),
+        ..Default::default()
     };
-    store::insert(tx, place, &user).await?;
-    Ok(Some(user))
+    arriving.admit(tx, Some(wanted.email), profile, now).await
 }
-
-/// The role of those who were not given another.
-pub(super) const ROLE: &str = "org:member";
 
 pub(super) async fn forgot(asked: &Asked<'_>) -> Result<Response> {
     by_mail(asked)?;

@@ -1,6 +1,7 @@
 //! Sign-in of hosted apps, at `/_auth` of each: e-mail and password, providers of OpenID Connect, Google, GitHub, passkeys.
 //! Every app has people and sessions of its own.
 
+mod arriving;
 mod bearer;
 mod described;
 mod flow;
@@ -69,7 +70,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// Who is there, as the audit log tells it.
-    fn visitor(&self) -> audit::Visitor<'_> {
+    fn visitor(&self) -> audit::Stranger<'_> {
         visitor_of(self.site, self.way, self.headers)
     }
 
@@ -144,8 +145,12 @@ fn way_in(get: bool, path: &str) -> &'static str {
     }
 }
 
-fn visitor_of<'a>(site: &'a Site, way: &'static str, headers: &'a HeaderMap) -> audit::Visitor<'a> {
-    audit::Visitor {
+fn visitor_of<'a>(
+    site: &'a Site,
+    way: &'static str,
+    headers: &'a HeaderMap,
+) -> audit::Stranger<'a> {
+    audit::Stranger {
         org_id: &site.org_id,
         app_id: site.app_id(),
         way,

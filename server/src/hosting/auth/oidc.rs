@@ -8,7 +8,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use loupe_engine::web::{Answer, Ask, Web};
-use loupe_wire::reading;
+use loupe_wire::{Value, reading};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
@@ -65,9 +65,10 @@ pub(super) fn refused(cause: impl std::fmt::Display) -> ApiError {
 
 /// Asks what is believed, and may be told a secret: nobody in between hears it or answers in its place.
 async fn ask(app: &App, ask: Ask) -> std::result::Result<Answer, String> {
-    let url = app.outbound().check(&ask.url);
+    let outbound = app.sign_in_outbound();
+    let url = outbound.check(&ask.url);
     let url = url.map_err(|error| error.to_string())?;
-    if !app.outbound().is_safe(&url).await {
+    if !outbound.is_safe(&url).await {
         return Err(format!("{url} is not asked without https"));
     }
     let ask = Ask {
@@ -75,7 +76,7 @@ async fn ask(app: &App, ask: Ask) -> std::result::Result<Answer, String> {
         max_bytes: ANSWER,
         ..ask
     };
-    let answer = app.outbound().ask(ask).await;
+    let answer = outbound.ask(ask).await;
     answer.map_err(|error| error.to_string())
 }
 
@@ -186,7 +187,7 @@ struct Claims {
     nonce: Option<String>,
     email: Option<String>,
     #[serde(default)]
-    email_verified: Truth,
+    email_verified: Value,
     name: Option<String>,
     picture: Option<String>,
 }
@@ -197,7 +198,7 @@ struct Info {
     sub: String,
     email: Option<String>,
     #[serde(default)]
-    email_verified: Truth,
+    email_verified: Value,
     name: Option<String>,
     picture: Option<String>,
 }
@@ -209,19 +210,13 @@ enum Audience {
     Several(Vec<String>),
 }
 
-/// Some providers write truth as text.
-#[derive(Debug, Default, Deserialize)]
-#[serde(untagged)]
-enum Truth {
-    Bool(bool),
-    Text(String),
-    #[default]
-    Absent,
-}
-
-impl Truth {
-    fn is_true(&self) -> bool {
-        matches!(self, Self::Bool(true)) || matches!(self, Self::Text(text) if text == "true")
+/// Whether an address is proven, as far as the provider says so; some write truth as text.
+fn proven(said: &Value) -> Option<bool> {
+    match said {
+        Value::Null => None,
+        Value::Bool(proven) => Some(*proven),
+        Value::String(text) => Some(text.eq_ignore_ascii_case("true")),
+        _ => Some(false),
     }
 }
 
@@ -300,12 +295,18 @@ impl Exchange<'_> {
         if let (None, Some(token)) = (&claims.email, &tokens.access_token) {
             self.ask_more(&described, token, &mut claims).await?;
         }
-        let proven = claims.email_verified.is_true();
-        let email = claims.email.filter(|_| proven);
+        let email = claims.email.as_deref().and_then(address);
+        // What a provider says nothing of may be anybody's; what it says is not proven is nobody's.
+        let (email, claimed) = match proven(&claims.email_verified) {
+            Some(true) => (email, None),
+            Some(false) => (None, None),
+            None => (None, email),
+        };
         Ok(Person {
             issuer: described.issuer.clone(),
             subject: claims.sub,
-            email: email.as_deref().and_then(address),
+            email,
+            claimed,
             name: claims.name.map(short),
             picture: claims.picture.filter(|url| is_picture(url)),
         })
@@ -398,6 +399,7 @@ impl Exchange<'_> {
             issuer: issuer.clone(),
             subject: account.id.to_string(),
             email: proven.and_then(|mail| address(&mail.email)),
+            claimed: None,
             name: Some(short(account.name.unwrap_or(account.login))),
             picture: account.avatar_url.filter(|url| is_picture(url)),
         })

@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Asked, described, flow, hash, keys, oidc,
+    Asked,
+    arriving::{Arriving, not_invited},
+    described, hash, keys, oidc,
     requests::cookie,
     session::{self, Cookie, place},
-    store::{self, NewToken, Place, Profile, User},
+    store::{self, NewToken, Profile, User},
 };
 use crate::{
     app::App,
@@ -291,6 +293,8 @@ pub(super) struct Person {
     pub subject: String,
     /// Only where the provider has proven it.
     pub email: Option<String>,
+    /// One of which the provider does not say whether it is proven.
+    pub claimed: Option<String>,
     pub name: Option<String>,
     pub picture: Option<String>,
 }
@@ -335,7 +339,7 @@ pub(super) async fn callback(asked: &Asked<'_>, name: &str) -> Result<Response> 
         Service::Github => exchange.github().await?,
         _ => exchange.oidc(&way.nonce).await?,
     };
-    let user = admit(app, place(asked.site), person).await?;
+    let user = admit(asked, person).await?;
     session::begin(asked, &user, &way.return_to).await
 }
 
@@ -362,49 +366,51 @@ async fn take(asked: &Asked<'_>, state: &str, name: &str) -> Result<Way> {
 }
 
 /// The user that this person is: by what the provider calls them, else by an address that both sides have proven, else new.
-async fn admit(app: &App, place: Place, person: Person) -> Result<User> {
-    let now = app.clock().micros();
-    app.db()
-        .write(move |tx| Box::pin(async move { admit_in(tx, &place, person, now).await }))
-        .await
+async fn admit(asked: &Asked<'_>, person: Person) -> Result<User> {
+    let (arriving, now) = (Arriving::of(asked), asked.app.clock().micros());
+    let work = asked
+        .app
+        .db()
+        .write(move |tx| Box::pin(async move { admit_in(tx, &arriving, person, now).await }));
+    work.await
 }
 
-async fn admit_in(tx: &mut Tx, place: &Place, person: Person, now: i64) -> Result<User> {
+async fn admit_in(tx: &mut Tx, arriving: &Arriving, person: Person, now: i64) -> Result<User> {
+    let place = &arriving.place;
     let identity = (person.issuer.as_str(), person.subject.as_str());
     let known = store::by_identity_in(tx, place, identity.0, identity.1).await?;
     let known = known.map(|user| user.user_id).unwrap_or_default();
     if let Some(mut user) = store::hold(tx, place, &known).await? {
-        user.profile.name = person.name.or(user.profile.name.take());
-        user.profile.avatar_url = person.picture.or(user.profile.avatar_url.take());
+        let profile = &mut user.profile;
+        profile.name = person.name.or(profile.name.take());
+        profile.avatar_url = person.picture.or(profile.avatar_url.take());
+        profile.claimed_email = person.claimed.or(profile.claimed_email.take());
         store::update(tx, place, &user, now).await?;
         return Ok(user);
     }
-    let Some(email) = person.email.clone() else {
+    if person.email.is_none() && person.claimed.is_none() {
         return Err(refused(
             "email_unverified",
             "The service has not verified your e-mail address. Verify it there first.",
         ));
-    };
-    // Whoever is here has proven the address, and so has the provider.
-    let known = store::by_email_in(tx, place, &email).await?;
-    let known = known.map(|user| user.user_id).unwrap_or_default();
-    if let Some(user) = store::hold(tx, place, &known).await? {
-        store::insert_identity(tx, place, identity, &user.user_id, now).await?;
-        return Ok(user);
     }
-    let role = store::invited(tx, place, &email).await?;
-    let user = User {
-        user_id: id::new("eu_"),
-        email,
-        created_at: now,
-        profile: Profile {
-            name: person.name,
-            avatar_url: person.picture,
-            role: role.unwrap_or_else(|| flow::ROLE.into()),
-            password: None,
-        },
+    if let Some(email) = &person.email {
+        // Whoever is here has proven the address, and so has the provider.
+        let known = store::by_email_in(tx, place, email).await?;
+        let known = known.map(|user| user.user_id).unwrap_or_default();
+        if let Some(user) = store::hold(tx, place, &known).await? {
+            store::insert_identity(tx, place, identity, &user.user_id, now).await?;
+            return Ok(user);
+        }
+    }
+    let profile = Profile {
+        name: person.name,
+        avatar_url: person.picture,
+        claimed_email: person.claimed,
+        ..Default::default()
     };
-    store::insert(tx, place, &user).await?;
+    let user = arriving.admit(tx, person.email, profile, now).await?;
+    let user = user.ok_or_else(not_invited)?;
     store::insert_identity(tx, place, identity, &user.user_id, now).await?;
     Ok(user)
 }

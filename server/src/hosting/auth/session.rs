@@ -14,7 +14,7 @@ use super::{
     Asked, hash,
     requests::cookie,
     sessions,
-    store::{self, Open, Place, User},
+    store::{self, Open, Place, SignedIn, User},
 };
 use crate::{
     app::App,
@@ -99,6 +99,12 @@ pub(super) fn place(site: &Site) -> Place {
 /// # Errors
 /// The database does not answer.
 pub async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Option<User>> {
+    let open = session(app, site, headers).await?;
+    Ok(open.map(|open| open.user.clone()))
+}
+
+/// The session of the request.
+async fn session(app: &App, site: &Site, headers: &HeaderMap) -> Result<Option<Arc<Open>>> {
     if !apps::has_sign_in(site.hosted.auth_config.as_ref()) {
         return Ok(None);
     }
@@ -117,7 +123,17 @@ pub async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Opti
         });
         write.await?;
     }
-    Ok(Some(open.user.clone()))
+    Ok(Some(open))
+}
+
+/// What a way in is called where people read of it.
+fn called(way: &str) -> &str {
+    match way {
+        "POST /_auth/passkeys/sign-in" => "passkey",
+        way => way
+            .strip_prefix("GET /_auth/callback/")
+            .unwrap_or("password"),
+    }
 }
 
 /// Sessions by the hashes of their tokens, each with its app and the number of changes of people when it was read. Where other
@@ -165,10 +181,16 @@ pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Re
         .write(move |tx| {
             Box::pin(async move {
                 let held = store::hold(tx, &place, &known.user_id).await?;
-                if held.is_none_or(|held| held.profile.password != known.profile.password) {
+                let same = |held: &User| held.profile.password == known.profile.password;
+                let Some(mut held) = held.filter(same) else {
                     let message = "Your account was changed at this very moment. Sign in again.";
                     return Err(ApiError::conflict("changed_meanwhile", message));
-                }
+                };
+                held.profile.signed_in = Some(SignedIn {
+                    at: now,
+                    way: called(way).to_owned(),
+                });
+                store::update(tx, &place, &held, now).await?;
                 if let Some(old) = old {
                     store::end_session(tx, &place, &old).await?;
                 }
@@ -176,6 +198,7 @@ pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Re
                     token_hash: &token_hash,
                     user_id: &known.user_id,
                     browser: &browser,
+                    way: called(way),
                     expires_at: now + IDLE,
                 };
                 store::insert_session(tx, &place, &session, now).await?;
@@ -213,29 +236,32 @@ pub(super) fn redirect(to: &str) -> Response {
 }
 
 /// As pages of the app see the person that looks at them.
-fn told(user: User) -> AppEndUser {
-    let role = user.profile.role.clone();
+fn told(open: &Open) -> AppEndUser {
+    let role = open.user.profile.role.clone();
     AppEndUser {
         role: (!role.is_empty()).then_some(role),
-        ..told_to_others(user)
+        signed_in_with: (!open.way.is_empty()).then(|| open.way.clone()),
+        ..told_to_others(open.user.clone())
     }
 }
 
 /// As pages of the app see somebody else. What the owner made of them is nobody's business.
 fn told_to_others(user: User) -> AppEndUser {
     AppEndUser {
+        email: user.shown_email().to_owned(),
+        email_verified: (!user.has_proven()).then_some(false),
         id: user.user_id,
-        email: user.email,
         name: user.profile.name,
         avatar_url: user.profile.avatar_url,
-        role: None,
+        ..Default::default()
     }
 }
 
 /// Whether somebody is signed in, and who: never an error, so that a page can ask without knowing.
 pub(super) async fn tell(asked: &Asked<'_>) -> Result<Response> {
-    let user = visitor(asked.app, asked.site, asked.headers).await?;
-    let told = json!({ "is_signed_in": user.is_some(), "user": user.map(told) });
+    let open = session(asked.app, asked.site, asked.headers).await?;
+    let user = open.as_deref().map(told);
+    let told = json!({ "is_signed_in": user.is_some(), "user": user });
     Ok(Json(told).into_response())
 }
 
@@ -245,9 +271,9 @@ pub(super) fn signed_out() -> ApiError {
 
 /// The person that is signed in.
 pub(super) async fn me(asked: &Asked<'_>) -> Result<Response> {
-    let user = visitor(asked.app, asked.site, asked.headers).await?;
-    let user = user.ok_or_else(signed_out)?;
-    Ok(Json(told(user)).into_response())
+    let open = session(asked.app, asked.site, asked.headers).await?;
+    let open = open.ok_or_else(signed_out)?;
+    Ok(Json(told(&open)).into_response())
 }
 
 /// Everybody who signed in to this app, for those who did; the owner may close this, or open it to some.
@@ -290,13 +316,20 @@ pub(super) async fn sign_out(asked: &Asked<'_>) -> Result<Response> {
     let everywhere = asked.text("everywhere") == "true";
     if let Some(token) = cookie(asked.headers, Cookie::Session.name(app)) {
         let user = visitor(app, asked.site, asked.headers).await?;
-        let (place, token_hash) = (place(asked.site), hash(token));
+        let (place, token_hash, now) = (place(asked.site), hash(token), app.clock().micros());
+        let person = user.map(|user| asked.visitor().person(&user.user_id));
         let work = app.db().write(move |tx| {
             Box::pin(async move {
-                match user.filter(|_| everywhere) {
-                    Some(user) => store::end_sessions(tx, &place, &user.user_id).await,
-                    None => store::end_session(tx, &place, &token_hash).await,
+                // The cookie of a session that is over ends nothing that anybody has to know of.
+                let Some(person) = person else {
+                    return store::end_session(tx, &place, &token_hash).await;
+                };
+                match everywhere {
+                    true => store::end_sessions(tx, &place, &person.key.user_id).await?,
+                    false => store::end_session(tx, &place, &token_hash).await?,
                 }
+                let at = (place.app_id.as_str(), "POST /_auth/sign-out");
+                audit::signed_out(tx, &person, at, everywhere, now).await
             })
         });
         work.await?;

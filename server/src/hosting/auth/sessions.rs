@@ -11,7 +11,10 @@ use super::{
     session::{self, Cookie, place},
     store, views,
 };
-use crate::error::{ApiError, Result};
+use crate::{
+    error::{ApiError, Result},
+    v1::audit,
+};
 
 /// The page of them.
 pub(super) async fn page(asked: &Asked<'_>) -> Result<Response> {
@@ -28,14 +31,16 @@ pub(super) async fn end(asked: &Asked<'_>) -> Result<Response> {
     let user = session::visitor(asked.app, asked.site, asked.headers).await?;
     let user = user.ok_or_else(session::signed_out)?;
     let (place, id) = (place(asked.site), asked.text("session").to_owned());
-    let is_own = id == own(asked);
+    let (is_own, now) = (id == own(asked), asked.app.clock().micros());
+    let person = asked.visitor().person(&user.user_id);
     let write = asked.app.db().write(move |tx| {
         Box::pin(async move {
             store::hold(tx, &place, &user.user_id).await?;
             if !store::end_session_of(tx, &place, &user.user_id, &id).await? {
                 return Err(ApiError::not_found("session", &id));
             }
-            Ok(())
+            let at = (place.app_id.as_str(), "POST /_auth/sessions/end");
+            audit::signed_out(tx, &person, at, false, now).await
         })
     });
     write.await?;

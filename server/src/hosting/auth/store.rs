@@ -20,13 +20,14 @@ crate::sql! {
     const DELETE_PASSKEYS = "DELETE FROM app_passkeys WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const INSERT_IDENTITY = "INSERT INTO app_identities (app_id, issuer, subject, org_id, user_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
 
-    const INSERT_SESSION = "INSERT INTO app_sessions (token_hash, org_id, app_id, user_id, browser, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
-    const FIND_SESSION = "SELECT s.created_at AS began_at, s.seen_at, s.expires_at, u.user_id, u.email, u.created_at, u.data FROM app_sessions s JOIN app_users u ON u.user_id = s.user_id AND u.app_id = s.app_id WHERE s.token_hash = $3 AND s.org_id = $1 AND s.app_id = $2 AND s.expires_at > $4";
+    const INSERT_SESSION = "INSERT INTO app_sessions (token_hash, org_id, app_id, user_id, browser, way, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)";
+    const FIND_SESSION = "SELECT s.created_at AS began_at, s.seen_at, s.expires_at, s.way, u.user_id, u.email, u.created_at, u.data FROM app_sessions s JOIN app_users u ON u.user_id = s.user_id AND u.app_id = s.app_id WHERE s.token_hash = $3 AND s.org_id = $1 AND s.app_id = $2 AND s.expires_at > $4";
     const SEE_SESSION = "UPDATE app_sessions SET seen_at = $4, expires_at = $5 WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
     const END_SESSION = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
-    const SESSIONS = "SELECT token_hash, browser, created_at, seen_at FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND expires_at > $4 ORDER BY seen_at DESC, token_hash LIMIT 100";
+    const SESSIONS = "SELECT token_hash, browser, way, created_at, seen_at FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND expires_at > $4 ORDER BY seen_at DESC, token_hash LIMIT 100";
     const END_SESSION_OF = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND token_hash = $4";
     const END_SESSIONS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
+    const END_OTHERS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND token_hash <> $4";
 
     const INSERT_TOKEN = "INSERT INTO app_tokens (token_hash, org_id, app_id, kind, user_id, expires_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     const FIND_TOKEN = "SELECT user_id, data FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND kind = $3 AND token_hash = $4 AND expires_at > $5";
@@ -63,15 +64,45 @@ pub struct Profile {
     pub role: String,
     /// Argon2id; absent for those who come by a provider only.
     pub password: Option<String>,
+    /// The address that a provider tells of whoever has proven none to it, as far as it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_email: Option<String>,
+    /// When they signed in last, and with what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_in: Option<SignedIn>,
 }
 
-/// A person. Whoever is here has proven the address.
+/// A time that somebody signed in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SignedIn {
+    pub at: i64,
+    /// `password`, `passkey`, or the provider.
+    pub way: String,
+}
+
+/// A person.
 #[derive(Debug, Clone)]
 pub struct User {
     pub user_id: String,
+    /// The address that the person has proven, by which they are found; in its place the id of whoever has proven none.
     pub email: String,
     pub created_at: i64,
     pub profile: Profile,
+}
+
+impl User {
+    /// Whether the address is proven.
+    pub fn has_proven(&self) -> bool {
+        self.email != self.user_id
+    }
+
+    /// The address that people know them by.
+    pub fn shown_email(&self) -> &str {
+        match self.has_proven() {
+            true => &self.email,
+            false => self.profile.claimed_email.as_deref().unwrap_or_default(),
+        }
+    }
 }
 
 type Row = (String, String, i64, Json<Profile>);
@@ -139,7 +170,7 @@ pub async fn search(
         };
         last = (end.created_at, end.user_id.clone());
         for user in some {
-            if is_in(&user.email) || user.profile.name.as_deref().is_some_and(is_in) {
+            if is_in(user.shown_email()) || user.profile.name.as_deref().is_some_and(is_in) {
                 total += 1;
                 if total > offset && total - offset <= limit {
                     found.push(user);
@@ -225,6 +256,8 @@ pub(super) struct NewSession<'a> {
     pub user_id: &'a str,
     /// As its person knows it.
     pub browser: &'a str,
+    /// What it began with: `password`, `passkey`, or the provider.
+    pub way: &'a str,
     pub expires_at: i64,
 }
 
@@ -235,6 +268,8 @@ crate::row! {
         pub token_hash: String,
         /// Empty where it is not known.
         pub browser: String,
+        /// As above.
+        pub way: String,
         pub created_at: i64,
         /// Within the hour.
         pub seen_at: i64,
@@ -253,11 +288,26 @@ pub(super) async fn insert_session(
         &place.app_id,
         session.user_id,
         session.browser,
+        session.way,
         now,
         session.expires_at
     ];
     tx.run(INSERT_SESSION, args).await?;
     Ok(())
+}
+
+crate::row! {
+    /// A session with its person, as both are kept.
+    struct Found {
+        began_at: i64,
+        seen_at: i64,
+        expires_at: i64,
+        way: String,
+        user_id: String,
+        email: String,
+        created_at: i64,
+        data: Json<Profile>,
+    }
 }
 
 /// A session that is not over, and whose it is.
@@ -266,6 +316,8 @@ pub(super) struct Open {
     pub began_at: i64,
     pub seen_at: i64,
     pub expires_at: i64,
+    /// What it began with; empty where that was not kept yet.
+    pub way: String,
     pub user: User,
 }
 
@@ -275,16 +327,15 @@ pub(super) async fn find_session(
     token_hash: &str,
     now: i64,
 ) -> Result<Option<Open>> {
-    type Found = (i64, i64, i64, String, String, i64, Json<Profile>);
     let args = args![&place.org_id, &place.app_id, token_hash, now];
     let found: Option<Found> = db.one(FIND_SESSION, args).await?;
-    let open = |(began_at, seen_at, expires_at, id, email, created_at, profile)| Open {
-        began_at,
-        seen_at,
-        expires_at,
-        user: user((id, email, created_at, profile)),
-    };
-    Ok(found.map(open))
+    Ok(found.map(|found| Open {
+        began_at: found.began_at,
+        seen_at: found.seen_at,
+        expires_at: found.expires_at,
+        way: found.way,
+        user: user((found.user_id, found.email, found.created_at, found.data)),
+    }))
 }
 
 pub(super) async fn see_session(
@@ -330,6 +381,18 @@ pub(super) async fn end_session_of(
 pub async fn end_sessions(tx: &mut Tx, place: &Place, user_id: &str) -> Result<()> {
     let args = args![&place.org_id, &place.app_id, user_id];
     tx.run(END_SESSIONS, args).await?;
+    Ok(())
+}
+
+/// All but this one.
+pub(super) async fn end_other_sessions(
+    tx: &mut Tx,
+    place: &Place,
+    user_id: &str,
+    token_hash: &str,
+) -> Result<()> {
+    let args = args![&place.org_id, &place.app_id, user_id, token_hash];
+    tx.run(END_OTHERS, args).await?;
     Ok(())
 }
 

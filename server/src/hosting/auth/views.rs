@@ -4,7 +4,7 @@ use axum::{http::StatusCode, response::Response};
 use loupe_hosted::auth::{Field, Page, Passkey, Passkeys, Session};
 
 use super::{
-    Asked,
+    Asked, arriving,
     passkeys::{self, store},
     provider, store as people,
 };
@@ -62,6 +62,9 @@ fn link_back(page: &str, return_to: &str) -> String {
         .finish();
     format!("/_auth/{page}?{query}")
 }
+
+/// What is said where nobody makes an account who was not invited.
+const BY_INVITATION: &str = "Only people who were invited have an account here. Use the address that you were invited with.";
 
 /// What is said where no way in that the owner allows is set up.
 const NO_WAY: &str = "Nobody can sign in at the moment.";
@@ -124,9 +127,10 @@ pub(super) fn sessions(asked: &Asked<'_>, all: &[people::Session], own: &str) ->
         };
         let is_here = one.token_hash == own;
         let (began, seen) = (passkeys::day(one.created_at), passkeys::day(one.seen_at));
+        let way = with(&one.way);
         let about = match is_here {
-            true => format!("This browser, signed in {began}"),
-            false => format!("Signed in {began}, last seen {seen}"),
+            true => format!("This browser, signed in {began}{way}"),
+            false => format!("Signed in {began}{way}, last seen {seen}"),
         };
         Session {
             id: one.token_hash.clone(),
@@ -147,6 +151,18 @@ pub(super) fn sessions(asked: &Asked<'_>, all: &[people::Session], own: &str) ->
         ..Default::default()
     };
     asked.page(StatusCode::OK, &page)
+}
+
+/// What a session began with, as its person reads of it.
+fn with(way: &str) -> &'static str {
+    match way {
+        "password" => " with the password",
+        "passkey" => " with a passkey",
+        "google" => " with Google",
+        "github" => " with GitHub",
+        "oidc" => " with single sign-on",
+        _ => "",
+    }
 }
 
 /// The passkeys of whoever is signed in.
@@ -203,10 +219,10 @@ pub(super) fn sign_up(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
     };
     let page = Page {
         title: "Make an account".into(),
-        text: if ways.is_none() {
-            NO_WAY.into()
-        } else {
-            String::new()
+        text: match ways.is_none() {
+            true => NO_WAY.into(),
+            false if arriving::is_closed(asked) => BY_INVITATION.into(),
+            false => String::new(),
         },
         error,
         providers: ways.providers(),

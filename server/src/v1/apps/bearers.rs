@@ -106,9 +106,10 @@ pub(super) async fn check(app: &App, sent: &AuthConfigInput) -> Result<()> {
 pub(super) async fn is_believed(app: &App, member: &str, address: &str) -> Result<()> {
     let path = ["auth_config", member];
     let wrong = |message: &str| Violation::body(&path, "value_error", message, address.into());
-    let url = app.outbound().check(address);
+    let outbound = app.sign_in_outbound();
+    let url = outbound.check(address);
     let url = url.map_err(|error| wrong(&error.to_string()))?;
-    if app.outbound().is_safe(&url).await {
+    if outbound.is_safe(&url).await {
         return Ok(());
     }
     let message = "whoever is in between could answer in its place: an address begins with https, unless the settings of the server (outbound.allow) name its network";

@@ -40,6 +40,10 @@ const USER: &str = "user";
 /// The variable that says who sees the people of an app.
 pub const LIST_USERS: &str = "LOUPE_LIST_USERS";
 
+/// The variable that says who may make an account, with the word for those who were invited.
+pub const SIGN_UP: &str = "LOUPE_SIGN_UP";
+const INVITED: &str = "invited";
+
 /// Rules of what visitors may call, and letters of each.
 const RULES: usize = 50;
 const PATTERN: usize = 200;
@@ -160,6 +164,13 @@ pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
         let path = ["build_config", "env_vars", PRINCIPAL];
         let message =
             "say user, so that visitors see and change only what is theirs, or leave it out";
+        return fault(&path, message, other.into());
+    }
+    let sign_up = build.env_vars.get(SIGN_UP).map(String::as_str);
+    if let Some(other) = sign_up.filter(|said| !matches!(*said, "" | "on" | INVITED)) {
+        let path = ["build_config", "env_vars", SIGN_UP];
+        let message =
+            "say invited, so that only people who were invited make an account, or leave it out";
         return fault(&path, message, other.into());
     }
     if build.api_allow.len() > RULES {
@@ -289,6 +300,51 @@ pub(super) async fn changed_auth(
     }
 }
 
+/// Whether the caller may make what a change says of the API of an app.
+pub(super) async fn changed_build(
+    app: &App,
+    caller: &Caller,
+    namespace_id: Option<&String>,
+    request: &UpdateAppRequest,
+    before: &Hosted,
+) -> Result<()> {
+    let sent = request.build_config.as_ref();
+    // As it stands in the request: what was kept before something was refused may stay.
+    let alone = sent.map(|sent| sent.clone().of(BuildConfig::default()));
+    build(alone.as_ref())?;
+    let (old, old_namespace) = (before.build_config.as_ref(), before.namespace_id.as_ref());
+    let new = sent.map(|sent| sent.clone().of(old.cloned().unwrap_or_default()));
+    let (new, namespace) = (new.as_ref().or(old), namespace_id.or(old_namespace));
+    if new == old && namespace == old_namespace {
+        return Ok(());
+    }
+    authority(app, caller, new, namespace.map(String::as_str)).await
+}
+
+/// What a change was checked against, as far as it changes it.
+pub(super) struct Seen {
+    pub auth: Option<Option<AuthConfigOutput>>,
+    pub build: Option<Option<BuildConfig>>,
+}
+
+impl Seen {
+    /// Whether the app is still as it was.
+    ///
+    /// # Errors
+    /// 409 where somebody else changed it meanwhile.
+    pub fn is_still(&self, hosted: &Hosted) -> Result<()> {
+        let auth = self.auth.as_ref();
+        let build = self.build.as_ref();
+        if auth.is_none_or(|auth| *auth == hosted.auth_config)
+            && build.is_none_or(|build| *build == hosted.build_config)
+        {
+            return Ok(());
+        }
+        let message = "who may come in to the app was changed meanwhile: look at it and send the change again";
+        Err(ApiError::conflict("changed_meanwhile", message))
+    }
+}
+
 /// A provider that is named can be asked, in whatever mode.
 async fn issuer_is_asked(app: &App, sent: &AuthConfigInput) -> Result<()> {
     let issuer = sent.oidc_issuer.as_ref();
@@ -305,12 +361,18 @@ pub fn is_own(hosted: &Hosted) -> bool {
     super::variable(hosted, PRINCIPAL).is_some_and(|said| !said.is_empty())
 }
 
+/// Whether only those make an account who were invited.
+pub fn is_by_invitation(hosted: &Hosted) -> bool {
+    let said = super::variable(hosted, SIGN_UP);
+    said.is_some_and(|said| !matches!(said, "" | "on"))
+}
+
 /// Variables that look like the server's own and mean nothing to it.
 fn strange_variables(hosted: &Hosted) -> impl Iterator<Item = &String> {
     let names = hosted.build_config.iter();
     let names = names.flat_map(|build| build.env_vars.keys());
     names.filter(|name| {
-        let known = [NAMESPACE, PRINCIPAL, LIST_USERS].contains(&name.as_str());
+        let known = [NAMESPACE, PRINCIPAL, LIST_USERS, SIGN_UP].contains(&name.as_str());
         name.starts_with("LOUPE_") && !known
     })
 }

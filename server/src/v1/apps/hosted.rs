@@ -144,7 +144,10 @@ impl Hosted {
     pub(super) fn change(&mut self, request: UpdateAppRequest) {
         self.slug = request.slug.unwrap_or(std::mem::take(&mut self.slug));
         self.is_active = request.is_active.unwrap_or(self.is_active);
-        self.build_config = request.build_config.or(self.build_config.take());
+        if let Some(sent) = request.build_config {
+            let old = self.build_config.take();
+            self.build_config = Some(sent.of(old.unwrap_or_default()));
+        }
         self.monitoring_config = request.monitoring_config.or(self.monitoring_config.take());
         let draft = std::mem::take(&mut self.draft);
         self.draft = Page {

@@ -225,19 +225,16 @@ pub async fn update(
     if let Some(slug) = &request.slug {
         check::slug(slug)?;
     }
-    check::build(request.build_config.as_ref())?;
     let before = find(app, caller, app_id).await?;
-    let old_auth = before.auth_config.clone();
     // What was not sent is left as it is by then.
     let auth = check::changed_auth(app, caller, &mut request, &before).await?;
-    let (old_build, old_namespace) = (before.build_config.as_ref(), before.namespace_id.as_ref());
-    let build = request.build_config.as_ref().or(old_build);
-    let namespace = namespace_id.as_ref().or(old_namespace);
-    if build != old_build || namespace != old_namespace {
-        check::authority(app, caller, build, namespace.map(String::as_str)).await?;
-    }
+    check::changed_build(app, caller, namespace_id.as_ref(), &request, &before).await?;
+    let seen = check::Seen {
+        auth: auth.is_some().then(|| before.auth_config.clone()),
+        build: (request.build_config.is_some()).then(|| before.build_config.clone()),
+    };
     let (org_id, id, now) = (caller.org_id.clone(), before.id, app.clock().micros());
-    let (publish, sends_auth) = (request.publish, auth.is_some());
+    let publish = request.publish;
     let change = move |hosted: &mut Hosted| {
         if let Some(auth) = auth {
             hosted.auth_config = auth;
@@ -256,10 +253,7 @@ pub async fn update(
         .write(move |tx| {
             Box::pin(async move {
                 let mut hosted = APPS.hold(tx, &owner, &id).await?.data.0;
-                if sends_auth && hosted.auth_config != old_auth {
-                    let message = "the app's sign-in was changed meanwhile: look at it and send the change again";
-                    return Err(ApiError::conflict("changed_meanwhile", message));
-                }
+                seen.is_still(&hosted)?;
                 let before = hosted.clone();
                 change(&mut hosted);
                 let about = noted::members(&before, &hosted);

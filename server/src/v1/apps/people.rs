@@ -29,6 +29,7 @@ use crate::{
     list::Params,
     mail,
     openapi::routes,
+    v1::audit::{self, Change},
 };
 
 /// People that are listed.
@@ -50,10 +51,15 @@ async fn place(app: &App, caller: &Caller, app_id: &str) -> Result<(Place, Hoste
 }
 
 fn told(app_id: &str, user: User) -> AppUserResponse {
+    let shown = user.shown_email();
+    let last = user.profile.signed_in.as_ref();
     AppUserResponse {
         membership_id: format!("{app_id}/{}", user.user_id),
+        email: (!shown.is_empty()).then(|| shown.to_owned()),
+        email_verified: (!user.has_proven()).then_some(false),
+        last_signed_in_at: last.map(|last| clock::time(last.at).to_rfc3339()),
+        last_signed_in_with: last.map(|last| last.way.clone()),
         user_id: user.user_id,
-        email: Some(user.email),
         name: user.profile.name,
         avatar_url: user.profile.avatar_url,
         role: user.profile.role,

@@ -16,7 +16,8 @@ use loupe_wire::{
 };
 
 pub use routes::router;
-pub use sign_ins::{Visitor, signed_in};
+use sign_ins::ANONYMOUS;
+pub use sign_ins::{Stranger, made, signed_in, signed_out};
 pub use store::Wanted;
 
 use super::{organizations::settings, users};
@@ -24,7 +25,7 @@ use serde_json::json;
 
 use crate::{
     app::App,
-    auth::Caller,
+    auth::{Caller, Visitor},
     clock,
     db::Tx,
     error::{ApiError, Result},
@@ -84,30 +85,30 @@ pub async fn record_part(
 fn event(caller: &Caller, change: &Change<'_>, status: &str, now: i64) -> AuditEventResponse {
     let is_user = !caller.key.user_id.is_empty();
     let (kind, id) = change.resource;
+    // What an app does for a visitor is the visitor's doing; the app is told as the key is.
+    let (actor_id, actor_type) = match &caller.via.visitor {
+        Some(Visitor::Known(visitor)) => (visitor.as_str(), "user"),
+        Some(Visitor::Anybody) => (ANONYMOUS, "anonymous"),
+        None if is_user => (caller.key.user_id.as_str(), "user"),
+        None if caller.actor() == ANONYMOUS => (caller.actor(), "anonymous"),
+        None => (caller.actor(), "system"),
+    };
+    let is_told = is_user || caller.via.visitor.is_some();
     AuditEventResponse {
         audit_id: id::new("aud_"),
         timestamp: Some(clock::time(now)),
         resource_type: name_of(kind),
         resource_id: id.to_owned(),
         action: name_of(change.action),
-        actor_id: if is_user {
-            caller.key.user_id.clone()
-        } else {
-            caller.actor().to_owned()
-        },
-        actor_type: match caller.actor() {
-            _ if is_user => "user",
-            sign_ins::ANONYMOUS => "anonymous",
-            _ => "system",
-        }
-        .into(),
+        actor_id: actor_id.to_owned(),
+        actor_type: actor_type.into(),
         status: status.into(),
         changes: (!change.changes.is_null()).then(|| change.changes.clone()),
         reason: caller.via.reason.clone(),
         ip_address: caller.via.address.clone(),
         user_agent: caller.via.user_agent.clone(),
         // People of apps come without a key.
-        actor_key_name: (is_user && !caller.key.name.is_empty()).then(|| caller.key.name.clone()),
+        actor_key_name: (is_told && !caller.key.name.is_empty()).then(|| caller.key.name.clone()),
         ..Default::default()
     }
 }

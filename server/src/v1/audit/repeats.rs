@@ -12,10 +12,10 @@ use axum::http::{Method, Uri};
 use loupe_wire::{AuditAction, AuditEventResponse, ResourceType};
 use serde_json::json;
 
-use super::{Change, Visitor, event, store};
+use super::{Change, Stranger, event, store};
 use crate::{
     app::App,
-    auth::Caller,
+    auth::{Caller, Visitor},
     error::{Refused, Result},
     front,
 };
@@ -38,7 +38,7 @@ struct What {
     /// Why it was refused; nothing for a read.
     code: Option<&'static str>,
     /// The network that strangers come from, those with a key that has ended among them; other keys are told apart wherever
-    /// they are.
+    /// they are. Of what an app does for its visitors, who it is.
     from: String,
 }
 
@@ -58,7 +58,7 @@ pub fn refused(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri), 
         operation: format!("{method} {template}"),
         resource,
         code: Some(refused.0),
-        from: String::new(),
+        from: of_visitor(caller),
     };
     let noted = Noted {
         caller,
@@ -89,7 +89,7 @@ pub fn turned_away(app: &App, caller: &Caller, code: &'static str) {
 }
 
 /// Counts one try to sign in to an app that failed. All strangers of an app together leave as many records as one key.
-pub fn not_signed_in(app: &App, visitor: &Visitor<'_>, user_id: Option<&str>, code: &'static str) {
+pub fn not_signed_in(app: &App, visitor: &Stranger<'_>, user_id: Option<&str>, code: &'static str) {
     let what = What {
         operation: visitor.way.to_owned(),
         resource: user_id.unwrap_or("*").to_owned(),
@@ -126,7 +126,7 @@ pub fn read(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri)) {
         operation: format!("{method} {template}"),
         resource,
         code: None,
-        from: String::new(),
+        from: of_visitor(caller),
     };
     let noted = Noted {
         caller,
@@ -136,6 +136,15 @@ pub fn read(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri)) {
         app_id: None,
     };
     note(app, noted, what);
+}
+
+/// Who of the visitors of an app it is.
+fn of_visitor(caller: &Caller) -> String {
+    match &caller.via.visitor {
+        Some(Visitor::Known(visitor)) => visitor.clone(),
+        Some(Visitor::Anybody) => front::network(front::address()),
+        None => String::new(),
+    }
 }
 
 /// Whom and what a tally is about, besides what tells it apart.
@@ -178,8 +187,11 @@ fn note(app: &App, noted: Noted<'_>, mut what: What) {
     };
     let mut event = event(noted.caller, &change, status, now);
     if together {
-        // They may come from everywhere.
+        // They may come from everywhere, and be anybody.
         (event.ip_address, event.user_agent) = (None, None);
+        if noted.caller.via.visitor.is_some() {
+            (event.actor_id, event.actor_type) = (super::ANONYMOUS.into(), super::ANONYMOUS.into());
+        }
     }
     let tally = Tally {
         event,

@@ -2,7 +2,7 @@
 //! of keys are, so that no stranger fills the log.
 
 use axum::http::HeaderMap;
-use loupe_wire::{APIKeyModel, AuditAction, ResourceType};
+use loupe_wire::{APIKeyModel, AuditAction, ResourceType, Value};
 use serde_json::json;
 
 use super::{Change, record};
@@ -17,7 +17,7 @@ use crate::{
 pub(super) const ANONYMOUS: &str = "anonymous";
 
 /// Somebody at the door of an app.
-pub struct Visitor<'a> {
+pub struct Stranger<'a> {
     pub org_id: &'a str,
     pub app_id: &'a str,
     /// Method and path of the way in.
@@ -25,7 +25,7 @@ pub struct Visitor<'a> {
     pub headers: &'a HeaderMap,
 }
 
-impl Visitor<'_> {
+impl Stranger<'_> {
     /// What the log tells of a visitor who is nobody yet.
     pub(super) fn stranger(&self) -> Caller {
         self.caller(APIKeyModel {
@@ -65,10 +65,48 @@ pub async fn signed_in(
     (app_id, way): (&str, &str),
     now: i64,
 ) -> Result<()> {
+    let changes = json!({"signed_in": true, "operation": way, "app_id": app_id});
+    told(tx, person, AuditAction::UserUpdated, changes, now).await
+}
+
+/// Records that a person ended a session, or all of them, in the transaction that ends them.
+pub async fn signed_out(
+    tx: &mut Tx,
+    person: &Caller,
+    (app_id, way): (&str, &str),
+    everywhere: bool,
+    now: i64,
+) -> Result<()> {
+    let changes = json!({
+        "signed_out": true, "everywhere": everywhere, "operation": way, "app_id": app_id,
+    });
+    told(tx, person, AuditAction::UserUpdated, changes, now).await
+}
+
+/// Records that a person made an account, in the transaction that makes it.
+pub async fn made(
+    tx: &mut Tx,
+    person: &Caller,
+    (app_id, way): (&str, &str),
+    now: i64,
+) -> Result<()> {
+    let changes = json!({"operation": way, "app_id": app_id});
+    told(tx, person, AuditAction::UserCreated, changes, now).await
+}
+
+/// Records what a person did with the own account.
+async fn told(
+    tx: &mut Tx,
+    person: &Caller,
+    action: AuditAction,
+    changes: Value,
+    now: i64,
+) -> Result<()> {
+    let resource = (ResourceType::User, person.key.user_id.as_str());
     let change = Change {
-        action: AuditAction::UserUpdated,
-        resource: (ResourceType::User, &person.key.user_id),
-        changes: json!({"signed_in": true, "operation": way, "app_id": app_id}),
+        action,
+        resource,
+        changes,
     };
     record(tx, person, change, now).await
 }

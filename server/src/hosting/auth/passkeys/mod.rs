@@ -173,8 +173,8 @@ async fn options_to_add(asked: &Asked<'_>) -> Result<Response> {
         "rp": {"id": host(asked.site), "name": asked.site.hosted.page().meta.title},
         "user": {
             "id": URL_SAFE_NO_PAD.encode(&user.user_id),
-            "name": user.email,
-            "displayName": user.profile.name.as_ref().unwrap_or(&user.email),
+            "name": user.shown_email(),
+            "displayName": user.profile.name.as_deref().unwrap_or(user.shown_email()),
         },
         "pubKeyCredParams": kinds,
         "excludeCredentials": known,
@@ -451,6 +451,9 @@ fn change<'a>(user_id: &'a str, app_id: &str, what: &str) -> Change<'a> {
 
 /// Whoever has a new passkey is told so, each time: no mails that others ask for keep this one back.
 fn tell(app: &App, site: &Site, user: &User) {
+    if !user.has_proven() {
+        return;
+    }
     let (title, home) = (&site.hosted.page().meta.title, &site.home);
     let text = format!(
         "A passkey was added to your account of {title}: it signs you in from now on. If that was not you, remove it at\n\n{home}/_auth/passkeys\n\nand choose a new password at\n\n{home}/_auth/forgot\n"
