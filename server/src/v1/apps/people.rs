@@ -29,7 +29,6 @@ use crate::{
     list::Params,
     mail,
     openapi::routes,
-    v1::audit::{self, Change},
 };
 
 /// People that are listed.
