@@ -96,7 +96,7 @@ both! {
         server.app.db().write(move |tx| Box::pin(async move { tx.run(CLAIM, args![claimed]).await })).await.unwrap();
         let claim = Claim {
             task_id: id.clone(), org_id, namespace_id: Some(namespace.clone()), parent_id: None, kind: REMOVE_OBJECTS.into(),
-            work: Value::Null, owner: "me".into(), attempt: 1, tries: 0,
+            work: Value::Null, owner: "me".into(), attempt: 1, tries: 0, cause: Default::default(),
         };
         let (ended, (begun, begins)) = (id.clone(), tokio::sync::oneshot::channel());
         let app = server.app.clone();
