@@ -1,9 +1,6 @@
 //! JSON bodies: read, checked for unknown keys and limits, and refused with the 422 list, in one place.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
 use axum::extract::{FromRef, FromRequest, Request};
 use bytes::{Bytes, BytesMut};
@@ -23,6 +20,7 @@ use crate::{
     app::App,
     error::{ApiError, Result, Violation},
     tolerance::{Ignored, Unknown},
+    unread,
 };
 
 /// A checked body. An empty body reads as `{}`, which is a valid list request.
@@ -49,42 +47,29 @@ where
 pub async fn receive(request: Request, app: &App) -> Result<(Value, Option<Ignored>)> {
     let ignored = request.extensions().get::<Ignored>().cloned();
     let limit = app.config().limits.body_bytes;
-    let bytes = read(request.into_body(), limit, app).await?;
+    let bytes = read(request.into_body(), limit).await?;
     Ok((json(&bytes)?, ignored))
 }
 
-/// Bytes a second that a sender of a body keeps up at least, the first seconds aside.
-const SLOWEST: u64 = 16 << 10;
-
-/// Reads a whole body of at most `limit` bytes. Whoever sends slower than is of use is cut off: each keeps one of the requests
-/// that may be under way.
+/// Reads a whole body of at most `limit` bytes.
 ///
 /// # Errors
 /// 413 for a body that is too large, 504 for one that does not come, 400 for one that breaks off.
-pub async fn read(body: axum::body::Body, limit: usize, app: &App) -> Result<Bytes> {
-    let too_large = || {
-        let message = format!("the body is larger than {limit} bytes");
-        ApiError::payload_too_large("", message)
-    };
-    let (start, patience) = (Instant::now(), app.config().limits.body_seconds);
+pub async fn read(body: axum::body::Body, limit: usize) -> Result<Bytes> {
     let (mut pieces, mut whole) = (body.into_data_stream(), BytesMut::new());
-    loop {
-        let allowed = Duration::from_secs(patience + whole.len() as u64 / SLOWEST);
-        let left = allowed.saturating_sub(start.elapsed());
-        let Ok(piece) = tokio::time::timeout(left, pieces.next()).await else {
-            return Err(ApiError::timeout("", "the body came too slowly"));
-        };
-        let Some(piece) = piece else {
-            return Ok(whole.freeze());
-        };
-        let broken = |_| ApiError::bad_request("", "the body could not be read");
-        let piece = piece.map_err(broken)?;
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| match unread::is_too_slow(&error) {
+            true => ApiError::timeout("", "the body came too slowly"),
+            false => ApiError::bad_request("", "the body could not be read"),
+        })?;
         if whole.len() + piece.len() > limit {
-            return Err(too_large());
+            let message = format!("the body is larger than {limit} bytes");
+            return Err(ApiError::payload_too_large("", message));
         }
         // Most come whole.
         whole.extend_from_slice(&piece);
     }
+    Ok(whole.freeze())
 }
 
 /// Reads and checks a body.

@@ -29,7 +29,7 @@ use crate::{
     error::ApiError,
     hosting::{self, Split},
     limits::{self, Figures},
-    unread,
+    unread::{self, Pace},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -144,7 +144,10 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
         key: OnceLock::new(),
         cause: Cause::default(),
     };
-    let (request, rest) = unread::watch(request);
+    // Files come as slowly as they may, with a patience of their own.
+    let is_file = uri.path().starts_with("/v1/blobs/");
+    let pace = (!is_file).then(|| Pace::new(app.config().limits.body_seconds));
+    let (request, rest) = unread::watch(request, pace);
     let answering = AssertUnwindSafe(answer(&front, request, next)).catch_unwind();
     let mut response = CURRENT
         .scope(current, answering)

@@ -147,7 +147,7 @@ async fn attempt(app: &App, owner: Owner, request: Request, work: Work) -> Resul
     let (parts, body) = request.into_parts();
     let name = name(&parts.headers)?;
     let limit = app.config().limits.body_bytes;
-    let bytes = crate::body::read(body, limit, app).await?;
+    let bytes = crate::body::read(body, limit).await?;
     let named = Named {
         org_id: owner.org_id,
         key_id: owner.key_id,

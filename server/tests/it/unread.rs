@@ -121,12 +121,14 @@ async fn a_body_that_comes_a_byte_at_a_time_is_cut_off() {
         String::from_utf8(told).unwrap()
     };
     let start = Instant::now();
-    let (plain, named, stranger) = tokio::join!(
+    let (plain, closing, named, stranger) = tokio::join!(
         slow("/v1/namespaces/list", key.clone()),
+        // Whoever ends the connection waits no longer.
+        slow("/v1/namespaces/list", format!("{key}connection: close\r\n")),
         slow("/v1/namespaces", format!("{key}idempotency-key: one\r\n")),
         slow("/v1/public/retrievers/nothing/interactions", String::new()),
     );
-    for told in [plain, named, stranger] {
+    for told in [plain, closing, named, stranger] {
         assert_eq!(told, "HTTP/1.1 504");
     }
     // The longest time of a request is a minute.

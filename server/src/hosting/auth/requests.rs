@@ -24,9 +24,7 @@ pub(in crate::hosting) fn fields(text: &[u8]) -> Fields {
 
 /// A form, or an object of texts and truth values.
 pub(in crate::hosting) async fn body(headers: &HeaderMap, body: Body) -> Result<Fields> {
-    let bytes = axum::body::to_bytes(body, LARGEST).await.map_err(|_| {
-        ApiError::payload_too_large("", format!("a form is larger than {LARGEST} bytes"))
-    })?;
+    let bytes = crate::body::read(body, LARGEST).await?;
     let kind = headers
         .get(header::CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
