@@ -76,6 +76,13 @@ const UNRESOLVED: (&str, &str) = (
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const CHANGE_REASON: &str = "X-Change-Reason";
 const PUBLIC_KEY: &str = "X-Public-API-Key";
+const KNOWN: &str = "If-None-Match";
+const RANGE: &str = "Range";
+const PART: &str = "Content-Range";
+const CHECKSUM: &str = "X-Checksum-SHA256";
+
+/// What takes the bytes of a file.
+const UPLOAD: &str = "PUT /v1/blobs/{*key}";
 
 /// Operations that once took the key of a page.
 const WITH_PUBLIC_KEY: [&str; 3] = [
@@ -116,6 +123,30 @@ pub(super) fn components(components: &mut Components) {
             "Pages need no key any more: it is not looked at.",
             text(),
             Some(Deprecated::True),
+        ),
+        (
+            KNOWN,
+            "The `ETag` of an answer that the caller has: 304 where it is still the answer.",
+            text(),
+            None,
+        ),
+        (
+            RANGE,
+            "The bytes that are wanted, such as `bytes=0-1023`; 206 answers with them alone.",
+            text(),
+            None,
+        ),
+        (
+            PART,
+            "The bytes that are sent of a file that comes in parts, such as `bytes 0-1023/4096`.",
+            text(),
+            None,
+        ),
+        (
+            CHECKSUM,
+            "The SHA-256 of the bytes in 64 hex digits: others are refused.",
+            text(),
+            None,
         ),
     ];
     for (name, about, schema, deprecated) in parameters {
@@ -203,6 +234,10 @@ pub(super) fn requests(method: &Method, row: &Row, operation: &mut Operation) {
         (method == Method::POST && repeats, IDEMPOTENCY_KEY),
         (reasons::are_kept(row.operation), CHANGE_REASON),
         (WITH_PUBLIC_KEY.contains(&row.operation), PUBLIC_KEY),
+        (operation.responses.responses.contains_key("304"), KNOWN),
+        (operation.responses.responses.contains_key("206"), RANGE),
+        (row.operation == UPLOAD, PART),
+        (row.operation == UPLOAD, CHECKSUM),
     ];
     for (_, name) in named.into_iter().filter(|(is_read, _)| *is_read) {
         let reference = Ref::new(format!("#/components/parameters/{name}"));

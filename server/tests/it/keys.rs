@@ -91,6 +91,17 @@ both! {
         assert!(revoked["revoked_at"].is_string() && revoked["revoked_by"].is_string(), "{revoked}");
     }
 
+    async fn no_key_is_called_like_the_id_of_another(server) {
+        let one = make(&server, json!({"name": "one"})).await;
+        let id = one["key_id"].as_str().unwrap();
+        make(&server, json!({"name": "two"})).await;
+        server.call("POST", KEYS, json!({"name": id})).await.error(409, "AlreadyExistsError");
+        server.call("PATCH", &format!("{KEYS}/two"), json!({"name": id})).await.error(409, "AlreadyExistsError");
+        // A path takes either.
+        server.call("DELETE", &format!("{KEYS}/{id}"), Value::Null).await.ok();
+        me(&server, secret(&one)).await.error(401, "AuthenticationError");
+    }
+
     async fn what_is_refused_is_no_use_of_a_key(server) {
         let made = make(&server, json!({"name": "reader", "permissions": ["read"]})).await;
         let refused = server.request("GET", KEYS).bearer_auth(secret(&made));

@@ -41,7 +41,7 @@ both! {
             changed.ok();
             me(&server, secret(&held)).await.error(401, "AuthenticationError");
             let told = me(&server, secret(&rotated)).await.ok();
-            assert_eq!(told["key"]["rate_limit_override"], 1_000 + round, "round {round}");
+            assert_eq!(told["rate_limits"]["requests_per_minute"], 1_000 + round, "round {round}");
             held = rotated;
         }
     }

@@ -113,6 +113,37 @@ fn every_reference_resolves() {
     assert!(count > 500, "only {count} references");
 }
 
+/// What makes an answer another one is a parameter, also where it is a header.
+#[test]
+fn headers_that_are_read_are_told() {
+    let document = serde_json::to_value(loupe_server::openapi::document()).unwrap();
+    let mut told = std::collections::BTreeMap::<String, usize>::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let names = parameters.filter_map(|one| one["$ref"].as_str()?.rsplit('/').next());
+            let names: BTreeSet<&str> = names.collect();
+            for (status, name) in [("304", "If-None-Match"), ("206", "Range")] {
+                let answers = operation["responses"].get(status).is_some();
+                let is_of_apps = operation["servers"].is_array();
+                assert!(
+                    is_of_apps || answers == names.contains(name),
+                    "{method} {path} {name}"
+                );
+            }
+            for name in names {
+                *told.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    assert_eq!(
+        (told["X-Checksum-SHA256"], told["Content-Range"]),
+        (1, 1),
+        "{told:#?}"
+    );
+    assert!(told["If-None-Match"] >= 5, "{told:#?}");
+}
+
 /// Clients name their functions after the operations.
 #[test]
 fn every_operation_has_a_name_of_its_own() {

@@ -120,8 +120,13 @@ fn fingerprint(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
 
-/// Active keys of one user have different names; `own` is the key that may keep its name.
+/// Active keys of one user have different names; `own` is the key that may keep its name. None is the id of another: paths take
+/// both, and whoever means that one would end this one.
 async fn check_name(tx: &mut Tx, user: &UserModel, name: &str, own: Option<&str>) -> Result<()> {
+    if own != Some(name) && store::is_id(tx, &user.organization_id, name).await? {
+        let message = format!("'{name}' is the id of a key");
+        return Err(ApiError::already_exists("name_taken", message).with("name", name));
+    }
     let found = store::find_by_name(tx, &user.organization_id, &user.user_id, name).await?;
     let taken = found.is_some_and(|other| {
         other.model.status == KeyStatus::Active

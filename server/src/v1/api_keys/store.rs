@@ -179,6 +179,12 @@ pub(super) async fn find_by_name(
     Ok(row.map(Stored::from))
 }
 
+/// Whether a key of the organization has this id.
+pub(super) async fn is_id(tx: &mut Tx, org_id: &str, key_id: &str) -> Result<bool> {
+    let row: Option<Row> = tx.one(FIND, args![org_id, key_id]).await?;
+    Ok(row.is_some())
+}
+
 pub(super) async fn find(db: &Db, org_id: &str, key_id: &str) -> Result<Option<APIKeyModel>> {
     let row: Option<Row> = db.one(FIND, args![org_id, key_id]).await?;
     Ok(row.map(|row| Stored::from(row).model))
