@@ -239,7 +239,7 @@ fn actor(one: &Record) -> (String, String) {
 fn row(one: Record) -> AnyView {
     let Open(open, shown) = expect_context();
     let (who, how) = actor(&one);
-    let action = text::words(&one.text("action"));
+    let action = what(&one);
     let label = format!("Open {action} of {}", one.text("resource_id"));
     let show = {
         let one = one.clone();
@@ -260,6 +260,12 @@ fn row(one: Record) -> AnyView {
         cell("", badge(&one.text("status"))),
         cell("actions", button.into_any()),
     ])
+}
+
+/// What happened, in words: where the log tells of a part as a change of the whole, that of the part.
+fn what(one: &Record) -> String {
+    let part = one.record("changes").opt("change");
+    text::words(&part.unwrap_or_else(|| one.text("action")))
 }
 
 /// The value of a changed member before and after, where the record has both.
@@ -326,7 +332,7 @@ fn details(one: Record) -> AnyView {
     };
     view! {
         <div class="stack">
-            <div class="row between"><strong>{text::words(&one.text("action"))}</strong>{badge(&one.text("status"))}</div>
+            <div class="row between"><strong>{what(&one)}</strong>{badge(&one.text("status"))}</div>
             <dl class="facts">{facts.collect::<Vec<_>>()}</dl>
             <section class="stack-sm"><h3>"What changed"</h3>{table}</section>
             <details><summary>"All of it as JSON"</summary><pre class="code-block" tabindex="0">{text::pretty(&one.0)}</pre></details>
@@ -422,6 +428,22 @@ mod tests {
             actor(&sent(&event)),
             ("ann@example.com".into(), "with the key ci".into())
         );
+    }
+
+    #[test]
+    fn a_change_of_a_part_is_told_as_one_of_the_part() {
+        let event = |changes| AuditEventResponse {
+            action: "retriever_updated".into(),
+            changes: Some(changes),
+            ..Default::default()
+        };
+        let told = |changes| what(&sent(&event(changes)));
+        assert_eq!(
+            told(json!({"change": "page_moved"})),
+            text::words("page_moved")
+        );
+        let of_itself = json!({"description": {"before": "a", "after": "b"}});
+        assert_eq!(told(of_itself), text::words("retriever_updated"));
     }
 
     #[test]
