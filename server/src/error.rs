@@ -347,6 +347,14 @@ impl From<sqlx::Error> for ApiError {
             {
                 Self::nul()
             }
+            // Each waited for the other, and one of them was undone as a whole.
+            sqlx::Error::Database(cause)
+                if matches!(cause.code().as_deref(), Some("40P01" | "40001")) =>
+            {
+                tracing::warn!(%error, "two changes stood in each other's way");
+                Self::unavailable("", "another change stood in the way of this one: try again")
+                    .retry_after(1)
+            }
             sqlx::Error::Database(cause) if is_too_long(cause.as_ref()) => {
                 tracing::warn!(%error, "a key is too long for its index");
                 Self::bad_request("", "a name or key of this request is too long")

@@ -350,3 +350,36 @@ fn an_owner_counts_only_where_rows_are_chosen() {
         assert_eq!(names_owner(text, &columns), named, "{text}");
     }
 }
+
+/// Takes one name, waits until the other change has its own, and asks for that.
+async fn cross(
+    server: &Server,
+    names: [&'static str; 2],
+    both: std::sync::Arc<tokio::sync::Barrier>,
+) -> Result<(), loupe_server::error::ApiError> {
+    let write = server.app.db().write(move |tx| {
+        Box::pin(async move {
+            tx.lock(names[0]).await?;
+            both.wait().await;
+            tx.lock(names[1]).await
+        })
+    });
+    write.await
+}
+
+/// Whoever is undone because each of two waited for the other may come again: it is no fault of this server's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_another_one_stood_in_the_way_of_may_come_again() {
+    let server = Server::start(Database::Postgres).await;
+    let both = std::sync::Arc::new(tokio::sync::Barrier::new(2));
+    let (one, other) = tokio::join!(
+        cross(&server, ["a", "b"], both.clone()),
+        cross(&server, ["b", "a"], both),
+    );
+    let mut undone = [one, other].into_iter().filter_map(Result::err);
+    let error = undone.next().expect("one of them is undone");
+    assert!(undone.next().is_none(), "the other one goes on");
+    assert!(error.is_transient(), "{error}");
+    assert_eq!(error.comes_back(), Some(1), "{error}");
+    crate::harness::databases::leave().await;
+}
