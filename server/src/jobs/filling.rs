@@ -237,7 +237,7 @@ impl Filling<'_> {
         let write = async move {
             let ids = documents.iter().map(|one| &one.document_id);
             let _turn = app.writers.turn(ids).await;
-            // Nothing that was written through the API before comes over what is written now.
+            // Nothing that was written through the API before comes over what is written now, also of what came a moment ago.
             documents::settle(&app, &spec.namespace_id, &spec.collection_id).await?;
             let written = app.store().upsert(&spec, documents).await;
             written.map_err(ApiError::from)

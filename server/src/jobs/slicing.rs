@@ -128,6 +128,8 @@ impl Filling<'_> {
         .await?;
         let ids = documents.iter().map(|one| one.document_id.clone());
         let ids: Vec<String> = ids.collect();
+        // What was written through the API before is waited for here, where the chunk may still be stopped.
+        documents::settle(app, self.namespace_id, &plan.spec.collection_id).await?;
         self.write(plan.spec.clone(), documents).await?;
         crate::fail_point!("batch.after_upsert");
         // Annotations whose documents had gone have them again.

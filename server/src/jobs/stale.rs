@@ -59,6 +59,7 @@ impl Filling<'_> {
 
     async fn remove(&self, reach: Reach, object_ids: Vec<String>, stale: Stale) -> Result<()> {
         let (app, namespace_id, org_id) = (self.app, self.namespace_id, &self.claim.org_id);
+        documents::settle(app, namespace_id, self.collection_id()).await?;
         self.check_held().await?;
         let annotated = signal::note_removal(app, namespace_id, &stale.ids).await?;
         removal::tell_events(app, org_id, namespace_id, stale.events).await?;

@@ -118,7 +118,8 @@ both! {
         let same = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
         assert_eq!((&same["task_id"], &same["documents_written"]), (&first["task_id"], &first["documents_written"]));
         // An object that was deleted since keeps the others from nothing.
-        server.call_in(&namespace, "DELETE", &format!("/v1/buckets/{bucket}/objects/{}", ids[0]), Value::Null).await.ok();
+        let gone = server.call_in(&namespace, "DELETE", &format!("/v1/buckets/{bucket}/objects/{}", ids[0]), Value::Null).await;
+        assert_eq!(gone.status, 204, "{:#}", gone.body);
         let task = fired(&server, &namespace, json!({"batch_id": id})).await;
         assert_eq!(task["status"], "COMPLETED", "{task:#}");
         let path = format!("/v1/buckets/{bucket}/batches/{}", task["outputs"][0]["batch_id"].as_str().unwrap());

@@ -174,6 +174,9 @@ fn words_that_all_clusters_use_name_none() {
             "{told:?}"
         );
     }
+    // Also where no spaces stand between words.
+    let told = keywords(&[vec!["机器学习", "学习"], vec!["天气预报", "天气"]], 1);
+    assert_eq!(told, [["学习"], ["天气"]]);
     // One alone is told by what it uses most.
     let alone = [vec!["bread and butter", "bread with salt"]];
     assert_eq!(keywords(&alone, 1), [["bread"]]);

@@ -79,11 +79,9 @@ fn count(texts: &[&str]) -> Words {
     let mut counts = Words::new();
     for text in texts.iter().take(TEXTS) {
         let text: String = text.chars().take(READ).collect();
-        let words: HashSet<String> = text
-            .unicode_words()
-            .map(str::to_lowercase)
-            .filter(|word| tells(word))
-            .collect();
+        let words = text.unicode_words().map(str::to_lowercase);
+        let words = words.filter(|word| tells(word)).chain(pairs(&text));
+        let words: HashSet<String> = words.collect();
         let mut seen = HashSet::new();
         for word in words {
             let stem = stemmer.stem(&word).into_owned();
@@ -95,9 +93,22 @@ fn count(texts: &[&str]) -> Words {
     counts
 }
 
-/// Numbers and the little words tell nothing.
+/// Chinese characters two by two: what stands without spaces between has its words in pairs, mostly.
+fn pairs(text: &str) -> impl Iterator<Item = String> {
+    let is_han = |c: char| matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}');
+    let both = text.chars().zip(text.chars().skip(1));
+    both.filter(move |(first, second)| is_han(*first) && is_han(*second))
+        .map(|(first, second)| [first, second].iter().collect())
+}
+
+/// Numbers and the little words tell nothing. Alphabets whose letters are syllables have words of two.
 fn tells(word: &str) -> bool {
-    word.chars().count() > 2
+    let is_syllable = |c: char| matches!(c, '\u{3040}'..='\u{30FF}' | '\u{AC00}'..='\u{D7AF}');
+    let least = match word.chars().all(is_syllable) {
+        true => 2,
+        false => 3,
+    };
+    word.chars().count() >= least
         && word.chars().any(char::is_alphabetic)
         && !word.chars().any(|c| c.is_ascii_digit())
         && !LITTLE.contains(word)
@@ -105,7 +116,9 @@ fn tells(word: &str) -> bool {
 
 /// Words that say nothing of what a text is about, in the languages that are written most here.
 static LITTLE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    let languages = [ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH];
+    let languages = [
+        ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH, RUSSIAN,
+    ];
     languages
         .iter()
         .flat_map(|words| words.split_whitespace())
@@ -167,3 +180,9 @@ const DUTCH: &str = "\
     hadden heb hebben heeft hem hen het hier hij hoe hun iemand iets ik in is ja je kan kon kunnen maar me meer men met mij mijn moet \
     na naar niet niets nog nu of om omdat onder ons onze ook op over reeds te tegen toch toen tot uit uw van veel voor waar waren was \
     wat we wel werd wezen wie wij wil worden wordt zal ze zei zelf zich zij zijn zo zonder zou";
+
+const RUSSIAN: &str = "\
+    без более был была были было быть вам вас весь вот все всего всех где даже для его ему если есть еще ещё или ими как когда кто \
+    между меня мне может можно над надо нам нас наш него нее неё нет них ним ничего она они оно один перед под после потом потому \
+    при про раз сам себе себя свой сейчас так также такой там тебя тем теперь тогда того тоже только том тот три тут уже хотя чего \
+    чем через что чтобы чуть эта эти это этого этой этом этот";
