@@ -92,8 +92,9 @@ impl Input {
     /// Whether the retriever does not search without it.
     pub fn is_needed(&self, page: &Page) -> bool {
         let schema = page.input_schema.get(&self.name);
-        let is_required = schema.is_some_and(|schema| schema.required == Some(true));
-        is_required && self.default.is_empty()
+        let is_open =
+            schema.is_some_and(|schema| schema.required == Some(true) && schema.default.is_none());
+        is_open && self.default.is_empty()
     }
 
     /// A search that lacks what its retriever needs is not run: the form says what is missing.

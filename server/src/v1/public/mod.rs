@@ -349,8 +349,8 @@ impl Open {
         let components = self.published.display_config.components.as_ref();
         let card = components.and_then(|components| components.result_card.as_ref());
         let all = card.is_none_or(|card| card.show_thumbnail);
-        let is_shown = |blob: &Value| all || blob.get("field").is_some_and(|name| self.shows(name));
-        if let Some(thumbnail) = thumbnail(document, is_shown) {
+        let is_exposed = |blob: &Value| blob.get("field").is_some_and(|name| self.shows(name));
+        if let Some(thumbnail) = thumbnail(document, all, is_exposed) {
             let whole = publishing::whole_of(exposed, document);
             if let Some(whole) = whole.filter(|whole| thumbnail != *whole) {
                 shown.insert("thumbnail_full_url".into(), whole.into());
@@ -366,15 +366,16 @@ impl Open {
     }
 }
 
-/// The presigned address of a document's thumbnail, else of its first picture, among the files that are shown.
-fn thumbnail(document: &Object, is_shown: impl Fn(&Value) -> bool) -> Option<Value> {
+/// The presigned address of a document's thumbnail, else of a picture, of all its files or of those that are exposed: one that
+/// is exposed before the others.
+fn thumbnail(document: &Object, all: bool, is_exposed: impl Fn(&Value) -> bool) -> Option<Value> {
     let blobs = document.get("document_blobs")?.as_array()?;
-    let shown: Vec<&Value> = blobs.iter().filter(|blob| is_shown(blob)).collect();
-    let first = |member: &str, wanted: &str| {
-        let is = |blob: &&&Value| blob.get(member).and_then(Value::as_str) == Some(wanted);
-        shown.iter().find(is)
+    let is = |blob: &Value, member: &str, wanted: &str| {
+        blob.get(member).and_then(Value::as_str) == Some(wanted)
     };
-    let chosen = first("role", "thumbnail").or_else(|| first("type", "image"))?;
+    let shown = blobs.iter().filter(|blob| all || is_exposed(blob));
+    let able = shown.filter(|blob| is(blob, "role", "thumbnail") || is(blob, "type", "image"));
+    let chosen = able.min_by_key(|blob| (!is(blob, "role", "thumbnail"), !is_exposed(blob)))?;
     chosen.get("presigned_url").cloned()
 }
 
@@ -403,9 +404,15 @@ mod tests {
         let document = json!({"document_blobs": [blob("scan", "source", "image"), blob("cover", "thumbnail", "image"), blob("text", "source", "text")]});
         let document = document.as_object().unwrap();
         let of = |name: &'static str| move |blob: &Value| blob["field"] == name;
-        assert_eq!(thumbnail(document, |_| true), Some(json!("/cover")));
-        assert_eq!(thumbnail(document, of("scan")), Some(json!("/scan")));
-        assert_eq!(thumbnail(document, of("text")), None);
+        let shown = |document, all, name| thumbnail(document, all, of(name));
+        assert_eq!(shown(document, true, "scan"), Some(json!("/cover")));
+        assert_eq!(shown(document, false, "scan"), Some(json!("/scan")));
+        assert_eq!(shown(document, false, "text"), None);
+        // What everybody may see stands before what nobody is told of.
+        let document = json!({"document_blobs": [blob("passport", "source", "image"), blob("photo", "source", "image")]});
+        let document = document.as_object().unwrap();
+        assert_eq!(shown(document, true, "photo"), Some(json!("/photo")));
+        assert_eq!(shown(document, true, "text"), Some(json!("/passport")));
     }
 
     #[test]
