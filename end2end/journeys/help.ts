@@ -92,8 +92,19 @@ export async function phone(page: Page, seen?: Locator): Promise<void> {
   await page.setViewportSize({ width: 390, height: 844 });
   if (seen) await expect(seen).toBeVisible();
   await noSideways(page);
+  await uncut(page);
   await accessible(page);
   await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/** All that the rows of tables have is in the window: nobody has to push a table aside for it. */
+async function uncut(page: Page): Promise<void> {
+  const beyond = (): Promise<string[]> =>
+    page.evaluate(() => {
+      const cells = [...document.querySelectorAll(".table tbody :is(th, td)")].filter((cell) => cell.checkVisibility());
+      return cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth).map((cell) => cell.textContent ?? "");
+    });
+  await expect.poll(beyond, { message: `${page.url()} has cells beyond the window`, timeout: 15_000 }).toEqual([]);
 }
 
 /** A picture of the page as it is, for people to look at, in the folder that `LOUPE_JOURNEY_PICTURES` names. */

@@ -54,10 +54,10 @@ impl PageHost {
         let drawn = &published.display_config.inputs;
         let has_own = |name: &String| {
             let mut drawn = drawn.iter().filter(|input| input.field_name == *name);
-            drawn.any(|input| is_some(&input.field_schema.default))
+            drawn.any(|input| is_some(input.field_schema.default.as_ref()))
         };
         let needs_input = retriever.input_schema.iter().any(|(name, field)| {
-            field.required == Some(true) && !is_some(&field.default) && !has_own(name)
+            field.required == Some(true) && !is_some(field.default.as_ref()) && !has_own(name)
         });
         Ok(Page {
             collections: collections.filter_map(name).collect(),
@@ -72,8 +72,8 @@ impl PageHost {
     }
 }
 
-fn is_some(default: &Option<Value>) -> bool {
-    default.as_ref().is_some_and(|default| !default.is_null())
+fn is_some(default: Option<&Value>) -> bool {
+    default.is_some_and(|default| !default.is_null())
 }
 
 /// What takes longer than visitors wait is given up.
