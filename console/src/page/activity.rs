@@ -258,16 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn the_next_visit_begins_with_the_oldest_that_is_shown() {
-        let event = |n: usize| Record(json!({"seq": n, "cursor": format!("c{n}")}));
-        let mut all = Vec::new();
-        add(&mut all, (1..SHOWN).map(event).collect());
-        assert_eq!(place(&all), None, "the whole feed is shown");
-        add(&mut all, (SHOWN..SHOWN + 50).map(event).collect());
-        assert_eq!(place(&all), Some("c50".to_owned()));
-    }
-
-    #[test]
     fn every_kind_is_one_of_the_feed() {
         for kind in KINDS {
             let name = format!("{kind}.created");
