@@ -266,7 +266,7 @@ fn action(one: &Record, form: Form) -> (String, String) {
 }
 
 fn row(one: Record) -> AnyView {
-    let (session, rows): (_, Rows) = (use_session(), expect_context());
+    let rows: Rows = expect_context();
     let Around(form, log, ns) = expect_context();
     let (id, title, status) = (one.text("trigger_id"), one.text("name"), one.text("status"));
     let named = |id: &str| form.name_of("collections", id);
@@ -300,13 +300,27 @@ fn row(one: Record) -> AnyView {
         }
         None => view! { <span class="muted">"never ran"</span> }.into_any(),
     };
+    let buttons = buttons(&one, rows, log, ns);
+    line(vec![
+        name(None, title, id),
+        cell("", view! { {runs}{said}{next} }.into_any()),
+        two(does, with),
+        cell("", badge(state)),
+        cell("", last),
+        cell("actions many", buttons),
+    ])
+}
+
+/// What can be done with a trigger; what is rarer stands in a menu.
+fn buttons(one: &Record, rows: Rows, log: Query, ns: Memo<String>) -> AnyView {
+    let (session, id, title) = (use_session(), one.text("trigger_id"), one.text("name"));
     let call = |verb: &'static str, said: &'static str, piece: &'static str| {
-        let path = format!("{}/{piece}", path_of(&one));
+        let path = format!("{}/{piece}", path_of(one));
         rows.calls(verb, said, move || {
             session.api_in(ns.get_untracked()).post(&path, &json!({}))
         })
     };
-    let toggle = match status.as_str() {
+    let toggle = match one.text("status").as_str() {
         "active" => call("Pause", "It is paused", "pause"),
         _ => call("Resume", "It runs by its schedule again", "resume"),
     };
@@ -314,19 +328,10 @@ fn row(one: Record) -> AnyView {
     let first = [
         call("Run now", "It was started", "execute"),
         Act("History", Box::new(move || log.set(&chosen))),
-        rows.opens("Change", &one),
+        rows.opens("Change", one),
     ];
-    let more = vec![toggle, rows.opens("Remove", &one)];
-    let buttons =
-        view! { {Vec::from(first.map(|act| act.button(&title)))}{menu(&id, &title, more)} };
-    line(vec![
-        name(None, title.clone(), id),
-        cell("", view! { {runs}{said}{next} }.into_any()),
-        two(does, with),
-        cell("", badge(state)),
-        cell("", last),
-        cell("actions many", buttons.into_any()),
-    ])
+    let more = vec![toggle, rows.opens("Remove", one)];
+    view! { {Vec::from(first.map(|act| act.button(&title)))}{menu(&id, &title, more)} }.into_any()
 }
 
 /// What came of the trigger in the address, run by run.

@@ -23,6 +23,10 @@ pub fn is_nothing(error: &ApiError) -> bool {
     error.has_code(NOTHING_TO_PROCESS)
 }
 
+fn busy() -> ApiError {
+    ApiError::conflict(BUSY, "the batch is queued or running already")
+}
+
 /// Whether a batch that was to be done again is under way.
 pub fn is_busy(error: &ApiError) -> bool {
     error.has_code(BUSY)
@@ -82,8 +86,7 @@ impl Again {
             _ => {}
         }
         if store::is_running(batch.status) {
-            let message = "the batch is queued or running already";
-            return Err(ApiError::conflict(BUSY, message));
+            return Err(busy());
         }
         if !ended {
             let message = "only a batch that has ended can be done again";

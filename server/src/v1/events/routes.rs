@@ -77,19 +77,9 @@ async fn list_events(
         .unwrap_or_default();
     let cursor = list::cursor([query.cursor, query.next_cursor, query.after]);
     let kind = query.event_type.map(name_of).unwrap_or_default();
-    let after = cursor.as_deref().map_or(Ok(0), decode)?;
     let (after, cursor) = match tail(query.tail, cursor.as_deref())? {
-        None => (after, cursor),
-        // Where nothing is found, the next look goes on behind what there is now.
-        Some(tail) => {
-            let end = store::newest(app.db(), &scope.caller.org_id).await?;
-            let asked = (namespace.as_str(), kind.as_str());
-            let after = match tail {
-                0 => end,
-                _ => store::before_last(app.db(), &scope.caller.org_id, asked, tail).await?,
-            };
-            (after, Some(encode(end)))
-        }
+        None => (cursor.as_deref().map_or(Ok(0), decode)?, cursor),
+        Some(tail) => last(&app, &scope.caller.org_id, tail, (&namespace, &kind)).await?,
     };
     let (rows, place, has_more) =
         page(&app, &scope.caller, after, &namespace, &kind, limit).await?;
@@ -117,6 +107,22 @@ fn tail(sent: Option<i64>, cursor: Option<&str>) -> Result<Option<i64>> {
         }
         (Some(tail), None) => list::within("tail", Some(tail), 0, (0, 1000)).map(Some),
     }
+}
+
+/// The place behind which so many of the newest events lie, and the end of the feed: where nothing is found, the next look goes on
+/// behind what there is now.
+async fn last(
+    app: &App,
+    org_id: &str,
+    tail: i64,
+    asked: (&str, &str),
+) -> Result<(i64, Option<String>)> {
+    let end = store::newest(app.db(), org_id).await?;
+    let after = match tail {
+        0 => end,
+        _ => store::before_last(app.db(), org_id, asked, tail).await?,
+    };
+    Ok((after, Some(encode(end))))
 }
 
 fn limit(query: &EventsQuery) -> Result<i64> {
