@@ -1,5 +1,6 @@
 //! Triggers and alerts that would start themselves again and again.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{counted, executed, id, make};
@@ -34,14 +35,19 @@ async fn all_ended(server: &Server, namespace: &str, bucket: &str) -> usize {
     batches.len()
 }
 
-fn text() -> Value {
-    json!({"property": "text", "type": "text", "data": "a text"})
+/// A place with one object that fails whenever it is processed, so that every batch of it ends with news; answers namespace and
+/// bucket.
+async fn failing(server: &Server) -> (String, String) {
+    let (namespace, bucket, _) = library(server, "image_extractor", "image").await;
+    let picture = STANDARD.encode(b"%PDF-1.4 not a picture");
+    let picture = json!({"property": "image", "type": "image", "data": picture});
+    object(server, &namespace, &bucket, "broken", picture).await;
+    (namespace, bucket)
 }
 
 both! {
     async fn no_trigger_fires_on_what_it_did_itself(server) {
-        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
-        object(&server, &namespace, &bucket, "red", text()).await;
+        let (namespace, bucket) = failing(&server).await;
         let first = process(&server, &namespace, &bucket).await;
         let id = rerun(&server, &namespace, &first).await;
         for count in 1..=3 {
@@ -61,8 +67,7 @@ both! {
     }
 
     async fn triggers_do_not_start_each_other_without_end(server) {
-        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
-        object(&server, &namespace, &bucket, "red", text()).await;
+        let (namespace, bucket) = failing(&server).await;
         let first = process(&server, &namespace, &bucket).await;
         let one = rerun(&server, &namespace, &first).await;
         let other = rerun(&server, &namespace, &first).await;
