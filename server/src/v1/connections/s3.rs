@@ -199,18 +199,7 @@ impl Access {
             size: meta.size,
             modified: meta.last_modified,
         };
-        let refused = |error| {
-            use object_store::Error;
-            let why = match error {
-                Error::NotFound { .. } => "the storage has no such bucket".into(),
-                Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                    "the storage does not list its bucket for these credentials: they are wrong, were revoked, or may not"
-                        .into()
-                }
-                error => said(&error),
-            };
-            ApiError::bad_request(REFUSED, why)
-        };
+        let refused = |error| ApiError::bad_request(REFUSED, said_of_list(&error));
         let filled = |meta: &ObjectMeta| std::future::ready(meta.size > 0);
         let listed = store.list(Some(&folder)).try_filter(filled);
         Ok(listed.map_ok(entry).map_err(refused))
@@ -267,6 +256,19 @@ fn endpoint(
     };
     let refused = |error: WebError| fault(&["endpoint_url"], error.to_string());
     outbound.check(&address).map_err(refused)
+}
+
+/// The same of a list. The library has the status of the answer nowhere but in its words.
+fn said_of_list(error: &object_store::Error) -> String {
+    let words = error.to_string();
+    let status = words.split_once("status code: ").map(|(_, rest)| rest);
+    match status.and_then(|rest| rest.split_once(' ')).map(|(status, _)| status) {
+        Some("404") => "the storage has no such bucket".into(),
+        Some("401" | "403") => {
+            "the storage does not list its bucket for these credentials: they are wrong, were revoked, or may not".into()
+        }
+        _ => said(error),
+    }
 }
 
 /// What the storage said, without the addresses and signatures that the library's own text holds.
