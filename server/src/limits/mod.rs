@@ -328,7 +328,8 @@ fn decided(verdict: Verdict, rate: &Rate, now: i64) -> (Figures, Result<()>) {
             };
             let wait = unix(wait).max(1);
             let message =
-                format!("this key may send {limit} requests a {name}: wait {wait} s and try again");
+                // Callers without a key and visitors of apps are told so, too.
+                format!("{limit} requests a {name} are let through: wait {wait} s and try again");
             (figures, Err(too_many(RATE, message, limit, name, wait)))
         }
     }

@@ -168,7 +168,9 @@ pub struct ResourceScope {
     pub resource_type: ResourceType,
     #[cfg_attr(feature = "schema", validate(length(min = 1, max = 100)))]
     pub resource_id: String,
+    /// All that the permissions grant, where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
     pub operations: Option<Vec<NamespaceOperation>>,
 }
 

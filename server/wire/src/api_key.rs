@@ -20,6 +20,7 @@ pub struct APIKeyCreateRequest {
     #[cfg_attr(feature = "schema", validate(length(max = 500)))]
     pub note: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
     pub permissions: Option<Vec<Permission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
@@ -153,6 +154,7 @@ pub struct APIKeyUpdateRequest {
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>), validate(length(max = 500)))]
     pub note: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
     pub permissions: Option<Vec<Permission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]

@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use loupe_wire::{
-    APIKeyCreateRequest, APIKeyUpdateRequest, KeyStatus, Permission, ResourceScope, UserModel,
-    UserStatus, Value,
+    APIKeyCreateRequest, APIKeyUpdateRequest, KeyStatus, ResourceScope, UserModel, UserStatus,
 };
 use serde_json::json;
 
@@ -14,7 +13,6 @@ use crate::{
 
 pub(super) fn create(request: &APIKeyCreateRequest, now: i64) -> Result<()> {
     let mut faults = Vec::new();
-    permissions(request.permissions.as_deref(), &mut faults);
     scopes(request.scopes.as_deref(), &mut faults);
     origins(request.allowed_origins.as_deref(), &mut faults);
     expiry(request.expires_at, now, &mut faults);
@@ -36,7 +34,6 @@ pub(super) fn create(request: &APIKeyCreateRequest, now: i64) -> Result<()> {
 
 pub(super) fn update(request: &APIKeyUpdateRequest, now: i64) -> Result<()> {
     let mut faults = Vec::new();
-    permissions(request.permissions.as_deref(), &mut faults);
     scopes(request.scopes.as_deref(), &mut faults);
     origins(request.allowed_origins.as_deref(), &mut faults);
     expiry(request.expires_at.flatten(), now, &mut faults);
@@ -124,17 +121,6 @@ pub(super) fn done(faults: Vec<Violation>) -> Result<()> {
     }
 }
 
-fn permissions(permissions: Option<&[Permission]>, faults: &mut Vec<Violation>) {
-    if permissions.is_some_and(<[Permission]>::is_empty) {
-        faults.push(Violation::body(
-            &["permissions"],
-            "too_short",
-            "name at least one permission",
-            json!([]),
-        ));
-    }
-}
-
 /// An id, `*`, or the beginning of ids and `*`: a star elsewhere would match nothing and look as if it did.
 fn scopes(scopes: Option<&[ResourceScope]>, faults: &mut Vec<Violation>) {
     for (index, scope) in scopes.into_iter().flatten().enumerate() {
@@ -148,16 +134,6 @@ fn scopes(scopes: Option<&[ResourceScope]>, faults: &mut Vec<Violation>) {
                 "value_error",
                 msg,
                 id.clone().into(),
-            ));
-        }
-        if scope.operations.as_ref().is_some_and(Vec::is_empty) {
-            let msg = "name at least one operation, or leave the member out for all";
-            let path = ["scopes", index.as_str(), "operations"];
-            faults.push(Violation::body(
-                &path,
-                "too_short",
-                msg,
-                Value::Array(vec![]),
             ));
         }
     }
