@@ -100,16 +100,19 @@ both! {
         })).await;
         let path = format!("/v1/triggers/{}", text(&made["trigger_id"]));
         told.call("PATCH", &path, json!({"description": "once a year"})).await;
-        for step in ["execute", "pause", "resume"] {
+        let started = told.call("POST", &format!("{path}/execute"), Value::Null).await;
+        for step in ["pause", "resume"] {
             told.call("POST", &format!("{path}/{step}"), Value::Null).await;
         }
         told.call("DELETE", &path, Value::Null).await;
         told.call("POST", "/v1/retrievers/evaluations/datasets", json!({
             "dataset_name": "asked", "queries": [{"query_id": "one", "query_input": {}, "relevant_documents": ["doc_1"]}],
         })).await;
+        server.task_end(text(&started["task_id"])).await;
+        told.call("DELETE", &format!("/v1/tasks/{}", text(&started["task_id"])), Value::Null).await;
         let names = told.names(&format!("action=namespace_updated&resource_id={namespace}")).await;
         assert_eq!(names, [
-            "evaluation_dataset_created", "trigger_created", "trigger_deleted", "trigger_executed", "trigger_paused", "trigger_resumed", "trigger_updated",
+            "evaluation_dataset_created", "task_deleted", "trigger_created", "trigger_deleted", "trigger_executed", "trigger_paused", "trigger_resumed", "trigger_updated",
         ]);
     }
 

@@ -17,6 +17,7 @@ pub use routes::router;
 pub use run::{REPLAY, give_up, run};
 
 use super::{
+    audit::{self, PartOf},
     retrievers,
     tasks::{self, NewTask},
 };
@@ -233,7 +234,15 @@ async fn of_retriever(
 pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
     get(app, scope, id, NamespaceOperation::DeleteData).await?;
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     app.db()
-        .write(move |tx| Box::pin(async move { store::delete(tx, &namespace_id, &id).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                store::delete(tx, &namespace_id, &id).await?;
+                let changes = json!({"change": "benchmark_deleted", "benchmark_id": id});
+                let whole = PartOf::Namespace(&namespace_id);
+                audit::record_part(tx, &caller, whole, changes, now).await
+            })
+        })
         .await
 }

@@ -7,9 +7,11 @@ use loupe_wire::{
     NamespaceOperation, Object, ResourceType, TaskResponse, TaskStatusEnum, TaskType, Value,
 };
 use serde::Serialize;
+use serde_json::json;
 
 pub use routes::router;
 
+use super::audit::{self, PartOf};
 use crate::{
     app::App,
     auth::Caller,
@@ -175,9 +177,22 @@ pub async fn delete(
             "what the namespace held is not freed: the record keeps its id from being given away";
         return Err(ApiError::conflict("", message));
     }
-    let (org_id, task_id) = (caller.org_id.clone(), task_id.to_owned());
+    let (caller, task_id, now) = (caller.clone(), task_id.to_owned(), app.clock().micros());
+    let namespace_id = namespace_id.map(ToOwned::to_owned);
     app.db()
-        .write(move |tx| Box::pin(async move { store::delete(tx, &org_id, &task_id).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                store::delete(tx, &caller.org_id, &task_id).await?;
+                let whole = match &namespace_id {
+                    Some(id) => PartOf::Namespace(id),
+                    None => PartOf::Organization,
+                };
+                let changes = json!({
+                    "change": "task_deleted", "task_id": task_id, "task_type": task.task_type, "status": task.status,
+                });
+                audit::record_part(tx, &caller, whole, changes, now).await
+            })
+        })
         .await
 }
 
