@@ -62,6 +62,7 @@ struct Row {
 #[derive(Serialize)]
 struct Area {
     name: String,
+    about: String,
     entries: Vec<Entry>,
 }
 
@@ -135,15 +136,22 @@ impl Pages {
                 if !operation["responses"].is_object() {
                     continue;
                 }
-                let name = text(&operation["tags"][0]).replace('_', " ");
+                let tag = &operation["tags"][0];
+                let name = text(tag).replace('_', " ");
                 let own = &item["servers"][0]["variables"]["app_url"]["default"];
                 let entry = self.operation(&document, (own.as_str(), method, path), operation);
                 match areas.iter_mut().find(|area| area.name == name) {
                     Some(area) => area.entries.push(entry),
-                    None => areas.push(Area {
-                        name,
-                        entries: vec![entry],
-                    }),
+                    None => {
+                        let told = items(&document["tags"]).find(|one| one["name"] == *tag);
+                        areas.push(Area {
+                            name,
+                            about: told
+                                .map(|one| text(&one["description"]))
+                                .unwrap_or_default(),
+                            entries: vec![entry],
+                        });
+                    }
                 }
             }
         }
@@ -169,6 +177,7 @@ impl Pages {
         entries.sort_by(|one, other| one.id.cmp(&other.id));
         let areas = [Area {
             name: "Models".into(),
+            about: String::new(),
             entries,
         }];
         let page = self.render("Models", false, &areas)?;

@@ -348,6 +348,10 @@ async fn the_reference_shows_every_operation_and_loads_nothing_from_elsewhere() 
             );
         }
     }
+    assert!(
+        page.contains("<h2>blobs</h2><p>Bytes of files,"),
+        "areas are told in words"
+    );
     let models = plain(&server, "/docs/models").await.ok();
     let models = models.as_str().unwrap();
     for name in document["components"]["schemas"]
