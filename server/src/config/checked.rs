@@ -2,7 +2,7 @@
 //! server that started all the same would do something else than its owner believes.
 
 use anyhow::{bail, ensure};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::{Blobs, Config, Mail};
 
@@ -17,78 +17,25 @@ impl Config {
 
     /// Some are read only beside another one.
     fn check_read(&self) -> anyhow::Result<()> {
+        let key = [("qdrant_api_key", is_set(&self.qdrant_api_key))];
+        let from = [("mail.from", self.mail.from != Mail::default().from)];
+        beside("qdrant_url", !self.qdrant_url.is_empty(), &key)?;
+        beside("mail.url", is_set(&self.mail.url), &from)?;
         let (blobs, plain) = (&self.blobs, Blobs::default());
-        let is_set = |secret: &secrecy::SecretString| !secret.expose_secret().is_empty();
-        let (qdrant, bucket) = (self.qdrant_url.is_empty(), blobs.url.is_empty());
-        let mail = !is_set(&self.mail.url);
-        for (alone, set, member, needed) in [
+        let of_bucket = [
+            ("blobs.endpoint", blobs.endpoint != plain.endpoint),
+            ("blobs.region", blobs.region != plain.region),
             (
-                qdrant,
-                is_set(&self.qdrant_api_key),
-                "qdrant_api_key",
-                "qdrant_url",
-            ),
-            (
-                bucket,
-                blobs.endpoint != plain.endpoint,
-                "blobs.endpoint",
-                "blobs.url",
-            ),
-            (
-                bucket,
-                blobs.region != plain.region,
-                "blobs.region",
-                "blobs.url",
-            ),
-            (
-                bucket,
-                blobs.access_key_id != plain.access_key_id,
                 "blobs.access_key_id",
-                "blobs.url",
+                blobs.access_key_id != plain.access_key_id,
             ),
-            (
-                bucket,
-                is_set(&blobs.secret_access_key),
-                "blobs.secret_access_key",
-                "blobs.url",
-            ),
-            (
-                bucket,
-                is_set(&blobs.session_token),
-                "blobs.session_token",
-                "blobs.url",
-            ),
-            (
-                bucket,
-                blobs.path_style != plain.path_style,
-                "blobs.path_style",
-                "blobs.url",
-            ),
-            (
-                bucket,
-                blobs.allow_http != plain.allow_http,
-                "blobs.allow_http",
-                "blobs.url",
-            ),
-            (
-                bucket,
-                blobs.direct != plain.direct,
-                "blobs.direct",
-                "blobs.url",
-            ),
-            (
-                mail,
-                self.mail.from != Mail::default().from,
-                "mail.from",
-                "mail.url",
-            ),
-        ] {
-            ensure!(
-                !(alone && set),
-                "{member} is set, and nothing reads it without {needed}"
-            );
-        }
-        Ok(())
+            ("blobs.secret_access_key", is_set(&blobs.secret_access_key)),
+            ("blobs.session_token", is_set(&blobs.session_token)),
+            ("blobs.path_style", blobs.path_style != plain.path_style),
+            ("blobs.allow_http", blobs.allow_http != plain.allow_http),
+            ("blobs.direct", blobs.direct != plain.direct),
+        ];
+        beside("blobs.url", !blobs.url.is_empty(), &of_bucket)
     }
 
     fn check_words(&self) -> anyhow::Result<()> {
@@ -142,6 +89,19 @@ impl Config {
             outbound.share
         );
         Ok(())
+    }
+}
+
+fn is_set(secret: &SecretString) -> bool {
+    !secret.expose_secret().is_empty()
+}
+
+/// Refuses members that are set where the one is not beside which they are read.
+fn beside(needed: &str, is_there: bool, members: &[(&str, bool)]) -> anyhow::Result<()> {
+    let alone = members.iter().find(|(_, is_set)| *is_set && !is_there);
+    match alone {
+        Some((member, _)) => bail!("{member} is set, and nothing reads it without {needed}"),
+        None => Ok(()),
     }
 }
 

@@ -104,8 +104,30 @@ pub(super) fn components(components: &mut Components) {
         let error = error(status, about);
         components.responses.insert(name_of(status), error.into());
     }
+    for (name, about, schema, deprecated) in headers() {
+        let parameter = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .deprecated(deprecated)
+            .description(Some(about))
+            .schema(Some(schema))
+            .build();
+        components.parameters.insert(name.into(), parameter.into());
+    }
+}
+
+type Parameter = (
+    &'static str,
+    &'static str,
+    ObjectBuilder,
+    Option<Deprecated>,
+);
+
+/// Headers that requests of several operations may carry.
+fn headers() -> [Parameter; 7] {
     let text = || ObjectBuilder::new().schema_type(Type::String);
-    let parameters = [
+    [
         (
             IDEMPOTENCY_KEY,
             "A repetition within 24 hours gets the answer of the first request with this key.",
@@ -148,18 +170,7 @@ pub(super) fn components(components: &mut Components) {
             text(),
             None,
         ),
-    ];
-    for (name, about, schema, deprecated) in parameters {
-        let parameter = ParameterBuilder::new()
-            .name(name)
-            .parameter_in(ParameterIn::Header)
-            .required(Required::False)
-            .deprecated(deprecated)
-            .description(Some(about))
-            .schema(Some(schema))
-            .build();
-        components.parameters.insert(name.into(), parameter.into());
-    }
+    ]
 }
 
 fn header(kind: Type, about: &str) -> RefOr<Header> {

@@ -254,9 +254,7 @@ pub async fn update(
             Box::pin(async move {
                 let mut hosted = APPS.hold(tx, &owner, &id).await?.data.0;
                 seen.is_still(&hosted)?;
-                let before = hosted.clone();
-                change(&mut hosted);
-                let about = noted::members(&before, &hosted);
+                let about = noted::changed(&mut hosted, change);
                 if publish {
                     versions::publish(tx, &owner, &mut hosted, by.actor(), "", now).await?;
                 }

@@ -27,9 +27,11 @@ pub(super) async fn app(
     audit::record_part(tx, caller, PartOf::Organization, changes, now).await
 }
 
-/// The members of an app that its owner changed.
-pub(super) fn members(before: &Hosted, after: &Hosted) -> Value {
-    json!({"slug": after.slug, "members": audit::changed_members(before, after)})
+/// Changes an app; answers with its name and the members that are others then.
+pub(super) fn changed(hosted: &mut Hosted, change: impl FnOnce(&mut Hosted)) -> Value {
+    let before = hosted.clone();
+    change(hosted);
+    json!({"slug": hosted.slug, "members": audit::changed_members(&before, hosted)})
 }
 
 /// Something happened to somebody who signs in to an app.

@@ -222,15 +222,7 @@ async fn save(
                         store::update(tx, &namespace_id, &published, now).await?;
                     }
                     None => {
-                        let count = store::count(tx, &namespace_id).await?;
-                        if count >= limit {
-                            return Err(ApiError::quota_exceeded(
-                                "published_retrievers",
-                                count,
-                                limit,
-                                "configured",
-                            ));
-                        }
+                        check_room(tx, &namespace_id, limit).await?;
                         password
                             .apply(tx, &org_id, &namespace_id, &mut published, now)
                             .await?;
@@ -243,6 +235,16 @@ async fn save(
             })
         })
         .await
+}
+
+/// Room for one more page in the namespace.
+async fn check_room(tx: &mut Tx, namespace_id: &str, limit: i64) -> Result<()> {
+    let count = store::count(tx, namespace_id).await?;
+    if count < limit {
+        return Ok(());
+    }
+    let what = "published_retrievers";
+    Err(ApiError::quota_exceeded(what, count, limit, "configured"))
 }
 
 /// What a view-config dialog shows: stages, collections, what the retriever can do.
