@@ -335,6 +335,8 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, object_id: &
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // Of two removals at once the second one finds nothing, and one is told.
+                store::hold(tx, &namespace_id, &object_id).await?;
                 let found = store::find_in(tx, &namespace_id, &bucket_id, &object_id).await?;
                 found.ok_or_else(|| ApiError::not_found("object", &object_id))?;
                 let changes = json!({"change": "object_deleted", "object_id": object_id});
