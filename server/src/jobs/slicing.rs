@@ -126,6 +126,7 @@ impl Filling<'_> {
             tried_again,
         )
         .await?;
+        documents.iter_mut().for_each(documents::without_nul);
         let ids = documents.iter().map(|one| one.document_id.clone());
         let ids: Vec<String> = ids.collect();
         // What was written through the API before is waited for here, where the chunk may still be stopped.

@@ -130,6 +130,10 @@ both! {
         let rest = list(json!({"search": "silent", "limit": 2, "offset": 2})).await;
         assert_eq!((rest["results"].as_array().unwrap().len(), rest["pagination"].get("next_page"), &rest["warnings"]), (1, None, &json!([])), "{rest:#}");
 
+        // An empty form is no wish to lose everything.
+        for empty in [json!({}), json!({"AND": []})] {
+            call("DELETE", &format!("{path}/batch"), json!({"filters": empty})).await.invalid(&["body", "filters"], "value_error");
+        }
         // One thing is asked for, and what matches nothing is said, too.
         let both = json!({"updates": [{"document_id": "doc_x", "update_data": {}}], "filters": {"field": "year", "operator": "eq", "value": 1927}});
         call("POST", &format!("{path}/batch"), both).await.invalid(&["body", "filters"], "value_error");

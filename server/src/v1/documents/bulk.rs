@@ -216,7 +216,7 @@ fn result(id: &str, error: Option<&str>) -> BatchDocumentUpdateResult {
     }
 }
 
-/// The ids of every document that matches.
+/// The ids of every document that matches, to be removed.
 pub(super) async fn matching(
     app: &App,
     scope: &Scope<Delete>,
@@ -225,7 +225,13 @@ pub(super) async fn matching(
 ) -> Result<Vec<String>> {
     let operation = NamespaceOperation::DeleteData;
     let (_, sight) = super::open(app, scope, collection, operation).await?;
+    let sent = filter;
     let filter = parse_filter(filter, "filters")?;
+    // An empty form is no wish to lose everything.
+    if filter.is_trivial() {
+        let msg = "a filter without a condition would remove every document: say a condition that all of them meet, if that is meant";
+        return Err(Violation::body(&["filters"], "value_error", msg, sent.clone()).into());
+    }
     let (mut ids, mut cursor) = (Vec::new(), None);
     loop {
         let query = ListQuery {

@@ -9,6 +9,7 @@ use loupe_wire::{
 
 use super::{
     checking, files,
+    keeping::without_nul,
     noted::Noted,
     settle, sharing,
     writing::{Beside, CHANGED, SYSTEM, check_id, save},
@@ -254,7 +255,12 @@ pub async fn rewrite(
         let since = tries.since().await?;
         settle(app, &spec.namespace_id, &spec.collection_id).await?;
         let mut documents = app.store().get(&reach, ids, WithVectors::Yes).await?;
-        documents.retain_mut(|one| change(one));
+        documents.retain_mut(|one| {
+            let is_other = change(one);
+            // What files left in it before keeps nobody from it.
+            without_nul(one);
+            is_other
+        });
         if documents.is_empty() {
             return Ok(Vec::new());
         }
