@@ -294,6 +294,9 @@ function enhance(form: HTMLFormElement): void {
     if (composing(event)) return;
     clearTimeout(timer);
     boxes(form);
+    // What is left open is searched with by itself: the field says so.
+    const left = event.target;
+    if (event.type === "change" && (left instanceof HTMLInputElement || left instanceof HTMLSelectElement) && left.value === "") left.value = left.dataset.default ?? "";
     const wait = event.type === "change" ? 0 : WAIT_MS;
     timer = window.setTimeout(() => {
       // The first letter is a step one can go back from; the ones after it only refine the address.
