@@ -234,6 +234,21 @@ both! {
         assert_eq!(kept["results"], json!([]));
     }
 
+    async fn visitors_are_told_that_a_service_is_away_and_not_which(server) {
+        let (namespace, _) = retriever(&server, "things").await;
+        let asks = json!({"retriever_name": "asks", "collection_identifiers": ["things"], "stages": [
+            {"stage_name": "asks", "config": {"stage_id": "attribute_filter", "parameters": {"natural_language": "old films"}}}]});
+        let asks = server.call_in(&namespace, "POST", "/v1/retrievers", asks).await.ok();
+        let path = format!("/retrievers/{}/execute", asks["retriever_id"].as_str().unwrap());
+        let app = make(&server, titled("things", json!({}))).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Things"})).await;
+        let owner = server.call_in(&namespace, "POST", &format!("/v1{path}"), json!({"inputs": {}})).await;
+        assert!(owner.status == 503 && owner.body.to_string().contains("models.language"), "{:#}", owner.body);
+        let visitor = Server::send(at(&server, "things", "POST", &format!("/api{path}")).json(&json!({"inputs": {}}))).await;
+        let told = visitor.body.to_string();
+        assert!(visitor.status == 503 && told.contains("not available") && !told.contains("models"), "{told}");
+    }
+
     async fn whatever_an_app_opens_it_opens_to_nobody_who_is_signed_out(server) {
         let (namespace, id) = retriever(&server, "things").await;
         let widest = json!({"auth_config": {"mode": "clerk"}, "build_config": {"api_allow": [{"pattern": "/**"}]}});

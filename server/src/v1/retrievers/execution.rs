@@ -194,7 +194,8 @@ async fn search<L: Level>(
         false => app.turns.take().await?,
     };
     let held = Arc::new(Held::new(app, org_id, turn));
-    let is_whole = ask.shown.is_none();
+    // Visitors of an app are strangers, too, whatever they are shown.
+    let is_whole = ask.shown.is_none() && scope.caller.via.visitor.is_none();
     let mut run = Run {
         collections: searchable(app, &collections),
         references: searchable(app, &references),
