@@ -199,6 +199,11 @@ async fn answer(front: &Front, request: Request, next: Next) -> Response {
             response.extensions_mut().insert(AtApp);
             return response;
         }
+        Ok(Split::Moved(to)) => {
+            let mut response = hosting::lead(&to, request.uri());
+            response.extensions_mut().insert(AtApp);
+            return response;
+        }
         Err(error) => return error.into_response(),
     }
     if let Some(response) = cors::preflight(&request) {

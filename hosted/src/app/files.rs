@@ -115,6 +115,16 @@ pub fn navigates(headers: &HeaderMap) -> bool {
     wants_page && mode.is_none_or(|mode| mode == "navigate")
 }
 
+/// Whether a browser asks for something before anybody wants to see it.
+pub fn is_ahead(headers: &HeaderMap) -> bool {
+    let says = |name: &'static str| {
+        let value = headers.get(HeaderName::from_static(name));
+        let value = value.and_then(|value| value.to_str().ok());
+        value.is_some_and(|value| value.contains("prefetch") || value.contains("preview"))
+    };
+    says("sec-purpose") || says("purpose") || says("x-moz")
+}
+
 /// The type that a path's ending tells.
 pub fn type_of(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -264,7 +274,7 @@ const HASH: usize = 8;
 
 /// Whether the name tells of the content, so that it never changes: `index-4f2a9c1b.js`, `index-BxK3z9Qa.js`. Words with a number
 /// behind them are none (`style-version2.css`): what is taken for a hash wrongly is stale for a year, what is not is asked about.
-fn is_fingerprinted(path: &str) -> bool {
+pub fn is_fingerprinted(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some((stem, _)) = name.rsplit_once('.') else {
         return false;

@@ -104,6 +104,8 @@ fn html(style: &Style, page: &Page, nonce: &str) -> String {
     let logo = logo.map_or(String::new(), |url| {
         format!(r#"<img class="logo" src="{}" alt="">"#, escape(url))
     });
+    let icon = style.icon.as_deref().filter(|url| is_picture(url));
+    let icon = icon.map_or_else(|| "data:,".to_owned(), escape);
     let text = paragraph("", &page.text);
     let script = match &page.passkeys {
         _ if page.done => r#"<script src="/_auth/sdk.js"></script>"#,
@@ -121,7 +123,7 @@ fn html(style: &Style, page: &Page, nonce: &str) -> String {
     let keys = passkeys::html(&page.passkeys, &page.return_to);
     let sessions = sessions::html(&page.sessions, &page.return_to);
     format!(
-        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="data:,"><style nonce="{nonce}">{css}</style>{script}{more}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{keys}{sessions}{links}</main></body></html>"#
+        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="{icon}"><style nonce="{nonce}">{css}</style>{script}{more}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{keys}{sessions}{links}</main></body></html>"#
     )
 }
 
@@ -283,6 +285,7 @@ mod tests {
             border: Some("red;}</style><script>".into()),
             font: "Georgia;}</style><script>".into(),
             radius: Some("4px;}</style><script>".into()),
+            icon: Some("javascript:alert(1)".into()),
         };
         let page = Page {
             title: HOSTILE.into(),
@@ -327,6 +330,24 @@ mod tests {
         assert!(!html.contains("<script"), "{html}");
         assert!(!html.contains("javascript:"), "{html}");
         assert_eq!(html.matches("</style>").count(), 1);
+    }
+
+    #[test]
+    fn an_icon_is_the_apps_own() {
+        for (icon, shown) in [
+            (Some("/favicon.svg"), "/favicon.svg"),
+            (Some("https://a.example/i.png"), "https://a.example/i.png"),
+            (Some("//evil.example/i.png"), "data:,"),
+            (None, "data:,"),
+        ] {
+            let style = Style {
+                icon: icon.map(str::to_owned),
+                ..Style::default()
+            };
+            let told = html(&style, &Page::default(), "n");
+            let link = format!(r#"<link rel="icon" href="{shown}">"#);
+            assert!(told.contains(&link), "{told}");
+        }
     }
 
     #[test]

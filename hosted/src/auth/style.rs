@@ -23,6 +23,8 @@ pub struct Style {
     pub font: String,
     /// Length as its theme writes it.
     pub radius: Option<String>,
+    /// Its icon, https or a path.
+    pub icon: Option<String>,
 }
 
 /// The app's colours, as far as they are colours, with words on them that can be read.

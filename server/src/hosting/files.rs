@@ -1,5 +1,7 @@
 //! The files of an app over HTTP.
 
+use std::sync::Arc;
+
 use axum::{
     BoxError,
     body::Body,
@@ -16,7 +18,7 @@ use loupe_hosted::app::{
 use loupe_hosted::auth::{Page, render};
 use sha2::{Digest, Sha256};
 
-use super::Site;
+use super::{Content, Site};
 use crate::{app::App, error::Result, v1::apps::packing::file_key};
 
 /// Larger files are not kept in memory.
@@ -81,12 +83,22 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
     }
     let raw = request.uri.path();
     let navigates = files::navigates(&request.headers);
-    let (status, path, asset) = match files::find(&site.content.files, raw, navigates) {
+    let found = files::find(&site.content.files, raw, navigates);
+    let earlier = match found {
+        Found::Nothing(_) => earlier(app, site, raw).await,
+        _ => None,
+    };
+    let found = match &earlier {
+        Some(content) => files::find(&content.files, raw, false),
+        None => found,
+    };
+    let (status, path, asset) = match found {
         Found::File(path, asset) | Found::App(path, asset) => (StatusCode::OK, path, asset),
         Found::Folder => return to_folder(request),
         Found::Nothing(Some((path, asset))) => (StatusCode::NOT_FOUND, path, asset),
         Found::Nothing(None) => return refusal(StatusCode::NOT_FOUND, "there is no such file"),
     };
+    let stands_in = !matches!(found, Found::File(..));
     let asked = Asked {
         app,
         site,
@@ -102,7 +114,12 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
     };
     match answered {
         Ok(mut response) => {
+            let own = response.headers().get(header::CACHE_CONTROL).cloned();
             site.content.headers.apply(raw, response.headers_mut());
+            // What the app says of a file at this path is said of no page that stands in for it.
+            if let Some(own) = own.filter(|_| stands_in) {
+                response.headers_mut().insert(header::CACHE_CONTROL, own);
+            }
             if script.is_some() {
                 make_room(site, response.headers_mut());
             }
@@ -119,6 +136,24 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
             broken(site, navigates)
         }
     }
+}
+
+/// The files of a version that was served a while ago and has what is asked for: pages that are open since then ask for their own
+/// pieces, whose names tell of what is in them.
+async fn earlier(app: &App, site: &Site, raw: &str) -> Option<Arc<Content>> {
+    if !files::is_fingerprinted(raw) {
+        return None;
+    }
+    for version in &site.earlier {
+        let content = super::content(app, &site.org_id, site.app_id(), *version).await;
+        // One that cannot be read now, or is gone, has nothing.
+        if let Ok(Some(content)) = content
+            && matches!(files::find(&content.files, raw, false), Found::File(..))
+        {
+            return Some(content);
+        }
+    }
+    None
 }
 
 /// Where the sign-in script of this host lies, and what it asks.

@@ -4,6 +4,7 @@
 pub mod allowed;
 pub mod api;
 pub mod auth;
+mod before;
 mod files;
 pub mod limits;
 mod lock;
@@ -25,6 +26,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
+pub use before::lead;
 use bytes::Bytes;
 use loupe_hosted::{
     app::{
@@ -88,6 +90,8 @@ pub struct Site {
     pub hosted: Hosted,
     pub version: i64,
     pub content: Arc<Content>,
+    /// Versions that were served here a while ago, the last one first.
+    pub earlier: Vec<i64>,
     /// Not what everybody sees: search engines stay away.
     pub preview: bool,
     /// The host that was asked, by the name that is the app's, with the scheme and the port of this server: what a request
@@ -118,7 +122,20 @@ impl Site {
             border: page.theme.border_color.clone(),
             font: page.theme.font_family.clone(),
             radius: page.theme.border_radius.clone(),
+            icon: self.icon(),
         }
+    }
+
+    /// The app's own icon: the one that its page names, else one of its files, else its logo. Of an app that a password closes
+    /// the files are closed, too.
+    fn icon(&self) -> Option<String> {
+        const FILES: [&str; 3] = ["favicon.svg", "favicon.ico", "favicon.png"];
+        let meta = &self.hosted.page().meta;
+        let named = meta.favicon_url.as_ref().filter(|url| !url.is_empty());
+        let is_closed = self.hosted.is_password_protected();
+        let has = |name: &&&str| !is_closed && self.content.files.contains_key(**name);
+        let file = FILES.iter().find(has).map(|name| format!("/{name}"));
+        named.cloned().or(file).or_else(|| meta.logo_url.clone())
     }
 }
 
@@ -128,6 +145,8 @@ pub enum Split {
     Server,
     /// An app's; absent when there is none of this name, or it serves nothing.
     App(Option<Arc<Site>>),
+    /// One that an app had before: the address that it has now, without a slash at the end.
+    Moved(Arc<str>),
 }
 
 /// What is known of a host.
@@ -137,14 +156,17 @@ enum Known {
     Nobodys,
     /// An app has it and serves nothing there.
     Empty,
+    /// An app had it, and is elsewhere now.
+    Moved(Arc<str>),
     Site(Arc<Site>),
 }
 
 impl Known {
-    fn site(self) -> Option<Arc<Site>> {
+    fn split(self) -> Split {
         match self {
-            Self::Site(site) => Some(site),
-            Self::Nobodys | Self::Empty => None,
+            Self::Site(site) => Split::App(Some(site)),
+            Self::Moved(to) => Split::Moved(to),
+            Self::Nobodys | Self::Empty => Split::App(None),
         }
     }
 }
@@ -261,7 +283,7 @@ pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
         return Ok(Split::Server);
     }
     if let Some(label) = name.strip_suffix(&app.hosting.suffix) {
-        return Ok(Split::App(known(app, &name, Some(label)).await?.site()));
+        return Ok(known(app, &name, Some(label)).await?.split());
     }
     if name.starts_with('[') || name.parse::<IpAddr>().is_ok() {
         return Ok(Split::Server);
@@ -269,7 +291,7 @@ pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
     // A domain that was proven is its app's, and never the server's, whether or not the app serves something.
     Ok(match known(app, &name, None).await? {
         Known::Nobodys => Split::Server,
-        known => Split::App(known.site()),
+        known => known.split(),
     })
 }
 
@@ -300,19 +322,21 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
         None => store::by_domain(app.db(), host).await?,
     };
     let Some((org_id, hosted)) = found else {
-        return Ok(Known::Nobodys);
+        return before::moved(app, slug, label).await;
     };
     if !hosted.is_active {
         return Ok(Known::Empty);
     }
-    let served = |name: &str| hosted.environments.get(name).map(|one| one.version);
-    let version = match part {
-        "" => served(PRODUCTION),
-        STAGING => served(STAGING),
-        part => part
-            .strip_prefix('v')
-            .and_then(|number| number.parse().ok()),
+    let environment = match part {
+        "" => hosted.environments.get(PRODUCTION),
+        STAGING => hosted.environments.get(STAGING),
+        _ => None,
     };
+    let numbered = part
+        .strip_prefix('v')
+        .and_then(|number| number.parse().ok());
+    let version = environment.map(|one| one.version).or(numbered);
+    let earlier = before::earlier(app, environment);
     let Some(version) = version else {
         return Ok(Known::Empty);
     };
@@ -333,6 +357,7 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
         org_id,
         version,
         content,
+        earlier,
         preview: !part.is_empty(),
         origin: url_of_domain(app, host),
         home,
@@ -397,7 +422,7 @@ pub async fn answer(
         method: request.method().clone(),
         path: path.to_owned(),
         call: is("/api"),
-        navigates: served::navigates(request.headers()),
+        navigates: served::navigates(request.headers()) && !served::is_ahead(request.headers()),
         user_id: None,
     };
     let began = Instant::now();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use axum::{
-    http::{Method, StatusCode},
+    http::{Method, StatusCode, header},
     response::Response,
 };
 use serde::Serialize;
@@ -147,7 +147,7 @@ pub fn note(app: &App, site: &Site, asked: Asked, response: &Response, took: Dur
     }
     let status = response.status();
     let failed = status.is_server_error();
-    let page = !asked.call && asked.navigates && is_page(status);
+    let page = !asked.call && asked.navigates && is_page(response);
     if !(asked.call || failed || page) {
         return;
     }
@@ -180,9 +180,11 @@ fn cut(mut path: String) -> String {
     path
 }
 
-/// A page that somebody opened, or opened again.
-fn is_page(status: StatusCode) -> bool {
-    matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED)
+/// A page that somebody opened, or opened again: an icon or a drawing is none.
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_html = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    is_html && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED)
 }
 
 /// Anybody can have this answer as often as wanted, and it says nothing of the app.

@@ -23,6 +23,24 @@ fn says(answer: &Answer, name: &str) -> String {
 }
 
 both! {
+    async fn what_is_said_of_files_is_not_said_of_what_stands_in_for_them(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        let own = "/*\n  Permissions-Policy: camera=()\n  Cache-Control: public, max-age=31536000, immutable\n";
+        let files = [("index.html", "<h1>One</h1>"), ("404.html", "<h1>Gone</h1>"), ("_headers", own), ("a.js", "1")];
+        deploy_bundle(&server, &app, bundle(&files)).await;
+        let kept = "public, max-age=31536000, immutable";
+        let ask = |path: &str, accept: &str| Server::send(at(&server, "films", "GET", path).header("accept", accept));
+        for (path, accept, status, cache) in [
+            ("/a.js", "*/*", 200, kept), ("/", "text/html", 200, kept),
+            ("/films/7", "text/html", 200, "no-cache"), ("/missing-4f2a9c1b.js", "*/*", 404, "no-cache"),
+        ] {
+            let answer = ask(path, accept).await;
+            assert_eq!((answer.status, says(&answer, "cache-control")), (status, cache.to_owned()), "{path}");
+            assert_eq!(says(&answer, "permissions-policy"), "camera=()", "{path}");
+        }
+        assert!(ask("/missing.js", "*/*").await.body.to_string().contains("Gone"));
+    }
+
     async fn an_app_says_headers_of_its_own(server) {
         let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
         let files = [("dist/index.html", "<h1>One</h1>"), ("dist/_headers", OWN), ("dist/assets/a.js", "1")];

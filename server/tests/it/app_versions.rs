@@ -159,6 +159,53 @@ both! {
         server.files_become("apps", 0).await;
     }
 
+    async fn pages_that_are_open_find_their_pieces_after_a_deploy(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        let version = |name: &str| json!({"index.html": name, format!("assets/{name}.js"): name, "plain.js": name, "404.html": "Gone"});
+        let ask = |path: String| Server::send(at(&server, "films", "GET", &path).header("accept", "*/*"));
+        deploy(&server, &app, "production", version("main-4f2a9c1b")).await;
+        deploy(&server, &app, "production", version("main-8d3f1a2b")).await;
+        for (name, status) in [("main-4f2a9c1b", 200), ("main-8d3f1a2b", 200), ("main-0a0b0c0d", 404)] {
+            let found = ask(format!("/assets/{name}.js")).await;
+            assert_eq!(found.status, status, "{name}");
+            assert_eq!(found.body.as_str().unwrap() == name, status == 200, "{name}");
+            assert_eq!(found.headers["cache-control"].to_str().unwrap().contains("immutable"), status == 200, "{name}");
+        }
+        // What has no hash in its name is that of now, and previews are one version each.
+        assert_eq!(ask("/plain.js".into()).await.body, "main-8d3f1a2b");
+        let preview = at(&server, "films--v2", "GET", "/assets/main-4f2a9c1b.js").header("accept", "*/*");
+        assert_eq!(Server::send(preview).await.status, 404);
+        // No page is open for ever.
+        server.app.clock().advance(24 * 3600 + 1);
+        server.call("PATCH", &format!("/v1/apps/{app}"), json!({"meta": {"title": "Better"}})).await.ok();
+        assert_eq!(ask("/assets/main-4f2a9c1b.js".into()).await.status, 404);
+    }
+
+    async fn a_name_that_an_app_had_leads_to_it_for_a_while(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        deploy(&server, &app, "production", page("Films")).await;
+        let rename = async |slug: &str| server.call("PATCH", &format!("/v1/apps/{app}"), json!({"slug": slug})).await.ok();
+        rename("movies").await;
+        rename("pictures").await;
+        for slug in ["films", "movies", "films--v1"] {
+            let moved = visit(&server, slug, "/a?b=c").await;
+            let there = format!("http://{}/a?b=c", host(&server, "pictures"));
+            assert_eq!((moved.status, moved.headers["location"].to_str().unwrap()), (308, there.as_str()), "{slug}");
+            assert_eq!(moved.headers["cache-control"], "no-store");
+        }
+        // Whoever has the name now is there.
+        let other = make(&server, json!({"slug": "movies", "meta": {"title": "Others"}})).await;
+        deploy(&server, &other, "production", page("Others")).await;
+        assert!(visit(&server, "movies", "/").await.body.to_string().contains("Others"));
+        assert_eq!(visit(&server, "films", "/").await.status, 308);
+        server.app.clock().advance(91 * 86_400);
+        server.call("PATCH", &format!("/v1/apps/{app}"), json!({"meta": {"title": "Better"}})).await.ok();
+        assert_eq!(visit(&server, "films", "/").await.status, 404);
+        // One that is gone leads nowhere.
+        server.call("DELETE", &format!("/v1/apps/{app}"), Value::Null).await.ok();
+        assert_eq!(visit(&server, "pictures", "/").await.status, 404);
+    }
+
     async fn a_name_that_served_something_stays_with_its_organization(server) {
         let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
         deploy(&server, &app, "production", page("Films")).await;

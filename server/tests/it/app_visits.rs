@@ -17,6 +17,16 @@ async fn visitors_come(server: &Server) {
     for place in ["/app.js", "/missing.js"] {
         Server::send(at(server, "films", "GET", place).header("accept", "*/*")).await;
     }
+    // Nobody has seen what a browser asks for ahead, and neither an icon nor a script is a page, whoever asks for it.
+    for (name, value) in [
+        ("sec-purpose", "prefetch;prerender"),
+        ("purpose", "prefetch"),
+    ] {
+        let ahead = at(server, "films", "GET", "/").header("accept", "text/html");
+        let ahead = Server::send(ahead.header(name, value)).await;
+        assert_eq!(ahead.status, 200);
+    }
+    assert_eq!(visit(server, "films", "/app.js").await.status, 200);
     assert_eq!(visit(server, "films--v1", "/").await.status, 200);
     // Two calls of the API, both refused: the app has no namespace.
     for _ in 0..2 {

@@ -297,7 +297,7 @@ async fn switch(
     let line = if late {
         format!("version {number} is kept; a newer deploy is live in {environment} already")
     } else {
-        versions::switch(&mut hosted, &environment, &version);
+        versions::switch(&mut hosted, &environment, &version, now);
         format!("version {number} is live in {environment}")
     };
     deploy.log.push((now, line));

@@ -44,6 +44,10 @@ pub const LIST_USERS: &str = "LOUPE_LIST_USERS";
 pub const SIGN_UP: &str = "LOUPE_SIGN_UP";
 const INVITED: &str = "invited";
 
+/// The variable that says what people call the provider of the app's own, and letters of it.
+pub const OIDC_LABEL: &str = "LOUPE_OIDC_LABEL";
+const LABEL: usize = 60;
+
 /// Rules of what visitors may call, and letters of each.
 const RULES: usize = 50;
 const PATTERN: usize = 200;
@@ -172,6 +176,11 @@ pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
         let message =
             "say invited, so that only people who were invited make an account, or leave it out";
         return fault(&path, message, other.into());
+    }
+    let label = build.env_vars.get(OIDC_LABEL).map(String::as_str);
+    if let Some(long) = label.filter(|label| label.chars().count() > LABEL) {
+        let path = ["build_config", "env_vars", OIDC_LABEL];
+        return fault(&path, &format!("at most {LABEL} letters"), long.into());
     }
     if build.api_allow.len() > RULES {
         let path = ["build_config", "api_allow"];
@@ -372,7 +381,8 @@ fn strange_variables(hosted: &Hosted) -> impl Iterator<Item = &String> {
     let names = hosted.build_config.iter();
     let names = names.flat_map(|build| build.env_vars.keys());
     names.filter(|name| {
-        let known = [NAMESPACE, PRINCIPAL, LIST_USERS, SIGN_UP].contains(&name.as_str());
+        let known =
+            [NAMESPACE, PRINCIPAL, LIST_USERS, SIGN_UP, OIDC_LABEL].contains(&name.as_str());
         name.starts_with("LOUPE_") && !known
     })
 }

@@ -50,6 +50,9 @@ pub struct Environment {
     /// Hashes of the keys that its files have in them.
     #[serde(default)]
     pub keys: BTreeSet<String>,
+    /// Since when it serves the version; 0 where that was not kept yet.
+    #[serde(default)]
+    pub since: i64,
 }
 
 /// The page that is made of sections, beside the files.

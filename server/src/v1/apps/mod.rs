@@ -293,12 +293,13 @@ async fn save(tx: &mut Tx, org_id: &str, hosted: &mut Hosted, now: i64) -> Resul
         .await
 }
 
-/// An app answers to this name no more. What it served there may live on in browsers: the name stays its organization's.
+/// An app answers to this name no more. What it served there may live on in browsers: the name stays its organization's, and leads to
+/// the app for a while.
 async fn give_up(tx: &mut Tx, org_id: &str, slug: &str, hosted: &Hosted, now: i64) -> Result<()> {
     if hosted.last_version == 0 {
         return Ok(());
     }
-    store::keep_slug(tx, org_id, slug, now).await
+    store::keep_slug(tx, (org_id, &hosted.app_id), slug, now).await
 }
 
 /// Shows visitors what the owner has edited.

@@ -27,7 +27,8 @@ crate::sql! {
     const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM apps WHERE name = $1 AND id <> $2";
     // A name that was given up is free for those who had it only: scripts that they left in browsers answer to it still.
     const KEPT = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_slugs WHERE slug = $1 AND org_id <> $2";
-    const KEEP_SLUG = "INSERT INTO app_slugs (slug, org_id, released_at) VALUES ($1, $2, $3) ON CONFLICT (slug) DO NOTHING";
+    const KEEP_SLUG = "INSERT INTO app_slugs (slug, org_id, released_at, app_id) VALUES ($1, $2, $3, $4) ON CONFLICT (slug) DO UPDATE SET released_at = excluded.released_at, app_id = excluded.app_id";
+    const BY_FORMER_SLUG = "SELECT a.name FROM app_slugs s JOIN apps a ON a.id = s.app_id AND a.owner = s.org_id WHERE s.slug = $1 AND s.released_at > $2";
     const BY_SLUG = "SELECT owner, data FROM apps WHERE name = $1";
     const BY_DOMAIN = "SELECT a.owner, a.data FROM app_domains d JOIN apps a ON a.id = d.app_id AND a.owner = d.org_id WHERE d.domain = $1 AND d.status = 'active'";
 
@@ -173,9 +174,20 @@ pub(super) async fn is_kept(tx: &mut Tx, slug: &str, org_id: &str) -> Result<boo
 }
 
 /// Nobody but its organization has a name that it gave up.
-pub(super) async fn keep_slug(tx: &mut Tx, org_id: &str, slug: &str, now: i64) -> Result<()> {
-    tx.run(KEEP_SLUG, args![slug, org_id, now]).await?;
+pub(super) async fn keep_slug(
+    tx: &mut Tx,
+    (org_id, app_id): (&str, &str),
+    slug: &str,
+    now: i64,
+) -> Result<()> {
+    tx.run(KEEP_SLUG, args![slug, org_id, now, app_id]).await?;
     Ok(())
+}
+
+/// The name now of the app that gave this one up since then.
+pub async fn by_former_slug(db: &Db, slug: &str, since: i64) -> Result<Option<String>> {
+    let row: Option<(String,)> = db.one(BY_FORMER_SLUG, args![slug, since]).await?;
+    Ok(row.map(|(name,)| name))
 }
 
 /// The app of a host, with its organization.

@@ -34,7 +34,7 @@ const KEPT: i64 = 50;
 const REMEMBERED: usize = 50;
 
 /// Serves a version in an environment.
-pub(super) fn switch(hosted: &mut Hosted, environment: &str, version: &Version) {
+pub(super) fn switch(hosted: &mut Hosted, environment: &str, version: &Version, now: i64) {
     let number = version.record.version.unwrap_or_default();
     let held = hosted.environments.remove(environment).unwrap_or_default();
     let mut before = held.before;
@@ -43,13 +43,14 @@ pub(super) fn switch(hosted: &mut Hosted, environment: &str, version: &Version) 
     }
     let forgotten = before.len().saturating_sub(REMEMBERED);
     before.drain(..forgotten);
-    let now = Environment {
+    let served = Environment {
         version: number,
         deploy_id: version.deploy_id.clone(),
         before,
         keys: version.keys.clone(),
+        since: now,
     };
-    hosted.environments.insert(environment.to_owned(), now);
+    hosted.environments.insert(environment.to_owned(), served);
 }
 
 /// Shows visitors the page as it is edited: a new version with the files of the one before.
@@ -84,7 +85,7 @@ pub(super) async fn publish(
         page: hosted.published.clone(),
         ..before
     };
-    switch(hosted, PRODUCTION, &version);
+    switch(hosted, PRODUCTION, &version, now);
     store::insert_version(tx, org_id, &hosted.app_id, &version, now).await
 }
 
@@ -274,7 +275,7 @@ async fn serve(
                 let org_id = &by.org_id;
                 let mut hosted = APPS.hold(tx, org_id, &id).await?.data.0;
                 let version = target.find(tx, org_id, &mut hosted, environment).await?;
-                switch(&mut hosted, environment, &version);
+                switch(&mut hosted, environment, &version, now);
                 if let (Target::Before, Some(held)) =
                     (target, hosted.environments.get_mut(environment))
                 {
