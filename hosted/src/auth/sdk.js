@@ -74,6 +74,7 @@
     showSignUp(options) { show("sign-up", options); },
     showPasskeys(options) { show("passkeys", options); },
     showSessions(options) { show("sessions", options); },
+    showAccount(options) { show("account", options); },
     async signOut(options) {
       const everywhere = Boolean(options && options.everywhere);
       await fetch("/_auth/sign-out", {
@@ -182,6 +183,7 @@ p{margin:0 0 4px;overflow-wrap:anywhere}p+p{font-weight:400;opacity:.75;margin-b
       };
       if (config.passkeys) lead("Passkeys", LoupeAuth.showPasskeys);
       lead("Sessions", LoupeAuth.showSessions);
+      lead("Your account", LoupeAuth.showAccount);
       root.replaceChildren(face, menu);
     }
   }

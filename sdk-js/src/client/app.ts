@@ -38,6 +38,7 @@ export interface LoupeAuth {
   showPasskeys?(options?: Door): void;
   /** The person's own, to look at and to end. */
   showSessions?(options?: Door): void;
+  showAccount?(options?: Door): void;
   signOut(options?: { everywhere?: boolean }): Promise<void>;
 }
 

@@ -127,6 +127,24 @@ both! {
         assert_eq!(signs_in_as(&idp, &mut again, |_| {}).await.status, 303);
     }
 
+    async fn a_provider_in_a_network_of_ones_own_is_asked_where_the_settings_say(server) {
+        let idp = Idp::start().await;
+        let server = server.restart_with(|config| config.outbound.allow = Vec::new()).await;
+        let auth = json!({"mode": "sso_oidc", "oidc_issuer": idp.issuer, "oidc_client_id": "club"});
+        let body = json!({"slug": "club", "meta": {"title": "Club"}, "auth_config": auth});
+        let refused = server.call("POST", "/v1/apps", body).await;
+        refused.invalid(&["body", "auth_config", "oidc_issuer"], "value_error");
+        let server = server.restart_with(|config| {
+            config.outbound.allow = Vec::new();
+            config.sign_in.oidc_addresses = vec!["127.0.0.2".into()];
+        }).await;
+        club(&server, &idp).await;
+        let mut ada = Browser::new(&server, "club");
+        assert_eq!(signs_in_as(&idp, &mut ada, |_| {}).await.status, 303);
+        // Nothing else reaches it.
+        assert!(server.app.outbound().check(&idp.issuer).is_err());
+    }
+
     async fn an_address_that_nobody_has_proven_signs_in_and_finds_nothing(server) {
         let idp = Idp::start().await;
         let id = club(&server, &idp).await;

@@ -79,8 +79,6 @@ async fn failures_are_told(server: &Server, ada: &mut Browser<'_>, user: &str, a
         [
             ("POST /_auth/sign-in", "password_wrong"),
             ("POST /_auth/sign-in", "user_unknown"),
-            // The link of the account, opened a second time.
-            ("POST /_auth/verify", "link_over"),
         ]
     );
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Every address below `/_auth` that changes something.
-const CHANGING: [&str; 11] = [
+const CHANGING: [&str; 14] = [
     "sign-in",
     "sign-up",
     "verify",
@@ -22,6 +22,9 @@ const CHANGING: [&str; 11] = [
     "passkeys/sign-in",
     "passkeys/add",
     "passkeys/remove",
+    "sessions/end",
+    "account",
+    "password",
 ];
 
 /// Headers that a browser sends on its own.

@@ -407,6 +407,13 @@ both! {
         let page = visit(&server, "club", "/_auth/sign-in").await;
         let page = page.body.as_str().unwrap().to_owned();
         assert!(page.contains("Continue with 127.0.0.2") && page.contains("password"), "{page}");
+        // Its owner says what people call it.
+        let called = |label: &str| json!({"build_config": {"env_vars": {"LOUPE_OIDC_LABEL": label}}});
+        let path = format!("/v1/apps/{id}");
+        server.call("PATCH", &path, called("Acme <Staff>")).await.ok();
+        let page = visit(&server, "club", "/_auth/sign-in").await;
+        assert!(page.body.as_str().unwrap().contains("Continue with Acme &lt;Staff&gt;"));
+        server.call("PATCH", &path, called("")).await.ok();
         signs_one_person_in(&server, &idp).await;
         // Who takes it out of the list closes it, whatever else is known of it.
         let closed = json!({"auth_config": auth(json!(["email"]))});

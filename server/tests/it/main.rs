@@ -11,6 +11,7 @@ mod analytics;
 mod annotations;
 mod answers;
 mod anywhere;
+mod app_account;
 mod app_arriving;
 mod app_audit;
 mod app_authority;

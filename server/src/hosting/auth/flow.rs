@@ -5,10 +5,11 @@ use axum::{
     http::{StatusCode, header},
     response::Response,
 };
+use loupe_wire::Object;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asked, Failed,
+    Asked, Failed, account,
     arriving::{Arriving, is_closed},
     hash, password, provider,
     requests::{address, cookie},
@@ -27,7 +28,10 @@ use crate::{
 const LINK: i64 = 30 * 60 * 1_000_000;
 
 const SIGN_UP: &str = "sign-up";
-const RESET: &str = "reset";
+/// What a link does that changes a password.
+pub(super) const RESET: &str = "reset";
+/// A link that made an account, for as long as somebody may follow it once more.
+const DONE: &str = "signed-up";
 
 /// What a link says that makes an account.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,7 +54,8 @@ struct Forgotten {
 const WRONG: &str = "This e-mail or password is wrong.";
 const OVER: &str = "This link was used already, or is too old. Ask for a new one.";
 
-fn by_mail(asked: &Asked<'_>) -> Result<()> {
+/// Whether the app has passwords.
+pub(super) fn by_mail(asked: &Asked<'_>) -> Result<()> {
     if provider::ways(asked.app, asked.site.hosted.auth_config.as_ref()).by_mail {
         return Ok(());
     }
@@ -152,7 +157,7 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
     let (token, browser) = (id::random_base62(43), id::random_base62(43));
     let wanted = Wanted {
         email: email.clone(),
-        name: asked.text("name").chars().take(100).collect(),
+        name: account::name(asked.text("name")).unwrap_or_default(),
         password: hashed,
         browser: hash(&browser),
         return_to: asked.return_to(),
@@ -217,6 +222,23 @@ fn sign_up_mail(name: &str, home: &str, finds: &Finds, token: &str) -> String {
     }
 }
 
+/// Whether the account of this link was made, a short time ago.
+async fn is_done(asked: &Asked<'_>, token_hash: &str) -> Result<bool> {
+    let (db, now) = (asked.app.db(), asked.app.clock().micros());
+    let place = place(asked.site);
+    let found: Option<Object> = store::find_token(db, &place, DONE, token_hash, now).await?;
+    Ok(found.is_some())
+}
+
+/// Where a link leads that makes an account.
+pub(super) async fn verify_page(asked: &Asked<'_>) -> Result<Response> {
+    let sent = asked.query.get("token").map_or("", |token| token.trim());
+    Ok(match is_done(asked, &hash(sent)).await? {
+        true => views::verified(asked),
+        false => views::verify(asked, StatusCode::OK, None),
+    })
+}
+
 /// Makes the account that a link asks for, in the browser that asked, or for whoever knows the password.
 pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
     by_mail(asked)?;
@@ -231,7 +253,10 @@ pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
     let found: Option<Wanted> =
         store::find_token(app.db(), &place, SIGN_UP, &token_hash, now).await?;
     let Some(wanted) = found else {
-        return Ok(over());
+        return Ok(match is_done(asked, &token_hash).await? {
+            true => views::verified(asked),
+            false => over(),
+        });
     };
     let here = cookie(asked.headers, Cookie::Flow.name(app)).map(hash);
     if here.as_deref() != Some(wanted.browser.as_str()) {
@@ -281,7 +306,19 @@ async fn open(
         password: Some(wanted.password),
         ..Default::default()
     };
-    arriving.admit(tx, Some(wanted.email), profile, now).await
+    let made = arriving.admit(tx, Some(wanted.email), profile, now).await?;
+    if let Some(user) = &made {
+        // Whoever follows the link once more is told what became of it.
+        let done = NewToken {
+            kind: DONE,
+            hash: token_hash,
+            user_id: &user.user_id,
+            expires_at: now + LINK,
+            data: &Object::new(),
+        };
+        store::insert_token(tx, place, &done).await?;
+    }
+    Ok(made)
 }
 
 pub(super) async fn forgot(asked: &Asked<'_>) -> Result<Response> {
@@ -392,7 +429,7 @@ pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
 }
 
 /// What is mailed to whoever has another password now: subject and text.
-fn changed_mail(name: &str, home: &str) -> (String, String) {
+pub(super) fn changed_mail(name: &str, home: &str) -> (String, String) {
     let text = format!(
         "The password of your account of {name} was changed, and every other session is over. If that was not you, ask for a new one at\n\n{home}/_auth/forgot\n"
     );

@@ -1,6 +1,7 @@
 //! Sign-in of hosted apps, at `/_auth` of each: e-mail and password, providers of OpenID Connect, Google, GitHub, passkeys.
 //! Every app has people and sessions of its own.
 
+mod account;
 mod arriving;
 mod bearer;
 mod described;
@@ -137,6 +138,7 @@ fn way_in(get: bool, path: &str) -> &'static str {
         (false, "/sign-in") => "POST /_auth/sign-in",
         (false, "/verify") => "POST /_auth/verify",
         (false, "/reset") => "POST /_auth/reset",
+        (false, "/password") => "POST /_auth/password",
         (false, "/passkeys/sign-in") => "POST /_auth/passkeys/sign-in",
         (true, "/callback/google") => "GET /_auth/callback/google",
         (true, "/callback/github") => "GET /_auth/callback/github",
@@ -202,10 +204,12 @@ async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Respo
         "/sign-up" => Ok(views::sign_up(&asked, StatusCode::OK, None)),
         "/forgot" => Ok(views::forgot(&asked)),
         "/reset" => Ok(views::reset(&asked, StatusCode::OK, None)),
-        "/verify" => Ok(views::verify(&asked, StatusCode::OK, None)),
+        "/verify" => flow::verify_page(&asked).await,
         "/done" => Ok(views::done(&asked)),
         "/passkeys" => passkeys::page(&asked).await,
         "/sessions" => sessions::page(&asked).await,
+        "/account" => account::page(&asked).await,
+        "/password" => account::password_page(&asked).await,
         path => match path.strip_prefix("/callback/") {
             Some(name) => provider::callback(&asked, name).await,
             None => Ok(missing(site)),
@@ -237,6 +241,8 @@ async fn write(app: &App, site: &Site, path: &str, parts: &Parts, body: Body) ->
         "/passkeys/add" => passkeys::add(&asked).await,
         "/passkeys/remove" => passkeys::remove(&asked).await,
         "/sessions/end" => sessions::end(&asked).await,
+        "/account" => account::rename(&asked).await,
+        "/password" => account::change_password(&asked).await,
         _ => Ok(missing(site)),
     }
 }

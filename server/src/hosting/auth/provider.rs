@@ -79,11 +79,13 @@ impl Ways {
         !self.by_mail && self.others.is_empty()
     }
 
-    /// The buttons of a page.
-    pub fn providers(&self) -> Vec<Provider> {
-        let button = |(service, label): &(Service, String)| Provider {
+    /// The buttons of a page; the app's own service is called as its owner says.
+    pub fn providers(&self, own: Option<&str>) -> Vec<Provider> {
+        let own = own.filter(|label| !label.trim().is_empty());
+        let label = |service: Service| own.filter(|_| service == Service::Oidc);
+        let button = |(service, host): &(Service, String)| Provider {
             id: service.name().into(),
-            label: label.clone(),
+            label: label(*service).unwrap_or(host).to_owned(),
         };
         self.others.iter().map(button).collect()
     }
@@ -382,7 +384,9 @@ async fn admit_in(tx: &mut Tx, arriving: &Arriving, person: Person, now: i64) ->
     let known = known.map(|user| user.user_id).unwrap_or_default();
     if let Some(mut user) = store::hold(tx, place, &known).await? {
         let profile = &mut user.profile;
-        profile.name = person.name.or(profile.name.take());
+        if !profile.is_named {
+            profile.name = person.name.or(profile.name.take());
+        }
         profile.avatar_url = person.picture.or(profile.avatar_url.take());
         profile.claimed_email = person.claimed.or(profile.claimed_email.take());
         store::update(tx, place, &user, now).await?;

@@ -54,7 +54,7 @@ pub(super) async fn end(asked: &Asked<'_>) -> Result<Response> {
 }
 
 /// The id of the session of this browser.
-fn own(asked: &Asked<'_>) -> String {
+pub(super) fn own(asked: &Asked<'_>) -> String {
     let token = cookie(asked.headers, Cookie::Session.name(asked.app));
     token.map(hash).unwrap_or_default()
 }

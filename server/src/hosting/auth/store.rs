@@ -27,7 +27,6 @@ crate::sql! {
     const SESSIONS = "SELECT token_hash, browser, way, created_at, seen_at FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND expires_at > $4 ORDER BY seen_at DESC, token_hash LIMIT 100";
     const END_SESSION_OF = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND token_hash = $4";
     const END_SESSIONS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
-    const END_OTHERS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND token_hash <> $4";
 
     const INSERT_TOKEN = "INSERT INTO app_tokens (token_hash, org_id, app_id, kind, user_id, expires_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     const FIND_TOKEN = "SELECT user_id, data FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND kind = $3 AND token_hash = $4 AND expires_at > $5";
@@ -67,6 +66,9 @@ pub struct Profile {
     /// The address that a provider tells of whoever has proven none to it, as far as it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_email: Option<String>,
+    /// The name is what the person wants to be called, whatever a provider says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_named: bool,
     /// When they signed in last, and with what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed_in: Option<SignedIn>,
@@ -381,18 +383,6 @@ pub(super) async fn end_session_of(
 pub async fn end_sessions(tx: &mut Tx, place: &Place, user_id: &str) -> Result<()> {
     let args = args![&place.org_id, &place.app_id, user_id];
     tx.run(END_SESSIONS, args).await?;
-    Ok(())
-}
-
-/// All but this one.
-pub(super) async fn end_other_sessions(
-    tx: &mut Tx,
-    place: &Place,
-    user_id: &str,
-    token_hash: &str,
-) -> Result<()> {
-    let args = args![&place.org_id, &place.app_id, user_id, token_hash];
-    tx.run(END_OTHERS, args).await?;
     Ok(())
 }
 

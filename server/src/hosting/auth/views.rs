@@ -6,7 +6,7 @@ use loupe_hosted::auth::{Field, Page, Passkey, Passkeys, Session};
 use super::{
     Asked, arriving,
     passkeys::{self, store},
-    provider, store as people,
+    provider, sessions, store as people,
 };
 use crate::v1::apps;
 
@@ -16,6 +16,17 @@ fn email(value: &str) -> Field {
         label: "E-mail",
         kind: "email",
         autocomplete: "username",
+        value: value.to_owned(),
+        hint: "",
+    }
+}
+
+fn name(value: &str) -> Field {
+    Field {
+        name: "name",
+        label: "Name (may stay empty)",
+        kind: "text",
+        autocomplete: "name",
         value: value.to_owned(),
         hint: "",
     }
@@ -66,6 +77,11 @@ fn link_back(page: &str, return_to: &str) -> String {
 /// What is said where nobody makes an account who was not invited.
 const BY_INVITATION: &str = "Only people who were invited have an account here. Use the address that you were invited with.";
 
+/// What the owner calls the service of the app's own.
+fn label<'a>(asked: &'a Asked<'_>) -> Option<&'a str> {
+    apps::variable(&asked.site.hosted, apps::check::OIDC_LABEL)
+}
+
 /// What is said where no way in that the owner allows is set up.
 const NO_WAY: &str = "Nobody can sign in at the moment.";
 
@@ -90,7 +106,7 @@ pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
             String::new()
         },
         error,
-        providers: ways.providers(),
+        providers: ways.providers(label(asked)),
         action: by_mail.then_some("/_auth/sign-in"),
         fields: vec![email, old_password()],
         button: "Sign in",
@@ -120,6 +136,23 @@ pub(super) fn sign_in_for(page: &str, asked: &Asked<'_>) -> String {
 
 /// The sessions of whoever is signed in; that of this browser is `own`.
 pub(super) fn sessions(asked: &Asked<'_>, all: &[people::Session], own: &str) -> Response {
+    let mut links = vec![(asked.return_to(), "Back to the app")];
+    if provider::ways(asked.app, asked.site.hosted.auth_config.as_ref()).by_mail {
+        links.push((link("forgot", asked), "Choose a new password"));
+    }
+    let page = Page {
+        title: "Sessions".into(),
+        text: "Where you are signed in. End what you do not know.".into(),
+        sessions: listed(all, own),
+        links,
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(StatusCode::OK, &page)
+}
+
+/// Sessions as their person sees them.
+fn listed(all: &[people::Session], own: &str) -> Vec<Session> {
     let told = |one: &people::Session| {
         let name = match one.browser.as_str() {
             "" => "A browser",
@@ -138,19 +171,74 @@ pub(super) fn sessions(asked: &Asked<'_>, all: &[people::Session], own: &str) ->
             about,
         }
     };
+    all.iter().map(told).collect()
+}
+
+/// The account of whoever is signed in.
+pub(super) fn account(asked: &Asked<'_>, user: &people::User, all: &[people::Session]) -> Response {
+    let auth = asked.site.hosted.auth_config.as_ref();
     let mut links = vec![(asked.return_to(), "Back to the app")];
-    if provider::ways(asked.app, asked.site.hosted.auth_config.as_ref()).by_mail {
-        links.push((link("forgot", asked), "Choose a new password"));
+    if provider::ways(asked.app, auth).by_mail {
+        links.push((link("password", asked), "Password"));
+    }
+    if apps::has_passkeys(auth) {
+        links.push((link("passkeys", asked), "Passkeys"));
     }
     let page = Page {
-        title: "Sessions".into(),
-        text: "Where you are signed in. End what you do not know.".into(),
-        sessions: all.iter().map(told).collect(),
+        title: "Your account".into(),
+        text: user.shown_email().to_owned(),
+        action: Some("/_auth/account"),
+        fields: vec![name(user.profile.name.as_deref().unwrap_or_default())],
+        button: "Save",
+        sessions: listed(all, &sessions::own(asked)),
         links,
         return_to: asked.return_to(),
         ..Default::default()
     };
     asked.page(StatusCode::OK, &page)
+}
+
+/// Where the password of an account is changed.
+pub(super) fn password(
+    asked: &Asked<'_>,
+    user: &people::User,
+    status: StatusCode,
+    error: Option<String>,
+) -> Response {
+    let has_one = user.profile.password.is_some();
+    let current = Field {
+        name: "current",
+        label: "Present password",
+        ..old_password()
+    };
+    let new = Field {
+        label: "New password",
+        ..new_password()
+    };
+    let mut links = vec![(link("account", asked), "Your account")];
+    if user.has_proven() {
+        let words = if has_one {
+            "Forgot your password?"
+        } else {
+            "Choose one by mail"
+        };
+        links.push((link("forgot", asked), words));
+    }
+    let page = Page {
+        title: "Password".into(),
+        text: match has_one {
+            true => "A new password ends every other session.".into(),
+            false => "You sign in without a password.".into(),
+        },
+        error,
+        action: has_one.then_some("/_auth/password"),
+        fields: vec![current, new],
+        button: "Keep the new password",
+        links,
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(status, &page)
 }
 
 /// What a session began with, as its person reads of it.
@@ -209,14 +297,6 @@ fn told(one: &store::Passkey, host: &str) -> Passkey {
 
 pub(super) fn sign_up(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
     let ways = provider::ways(asked.app, asked.site.hosted.auth_config.as_ref());
-    let name = Field {
-        name: "name",
-        label: "Name (may stay empty)",
-        kind: "text",
-        autocomplete: "name",
-        value: asked.text("name").to_owned(),
-        hint: "",
-    };
     let page = Page {
         title: "Make an account".into(),
         text: match ways.is_none() {
@@ -225,9 +305,13 @@ pub(super) fn sign_up(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
             false => String::new(),
         },
         error,
-        providers: ways.providers(),
+        providers: ways.providers(label(asked)),
         action: ways.by_mail.then_some("/_auth/sign-up"),
-        fields: vec![name, email(asked.text("email")), new_password()],
+        fields: vec![
+            name(asked.text("name")),
+            email(asked.text("email")),
+            new_password(),
+        ],
         button: "Make an account",
         links: vec![(link("sign-in", asked), "I have an account")],
         return_to: asked.return_to(),
@@ -294,6 +378,20 @@ pub(super) fn verify(asked: &Asked<'_>, status: StatusCode, error: Option<String
         ..Default::default()
     };
     asked.page(status, &page)
+}
+
+/// What whoever follows the link of an account once more is told.
+pub(super) fn verified(asked: &Asked<'_>) -> Response {
+    let page = Page {
+        title: "Your address is confirmed already".into(),
+        text: "The account is there: sign in.".into(),
+        links: vec![
+            (link("sign-in", asked), "Sign in"),
+            ("/".into(), "To the app"),
+        ],
+        ..Default::default()
+    };
+    asked.page(StatusCode::OK, &page)
 }
 
 /// Where a popup ends.
