@@ -230,6 +230,13 @@ fn told(one: Record) -> AnyView {
             callbacks.into_any(),
         ));
     }
+    if signs_in {
+        let new = match variables.text("LOUPE_SIGN_UP").as_str() {
+            "" | "on" => "everybody",
+            _ => "only people who were invited",
+        };
+        all.push(fact("May make an account".to_owned(), new.into_any()));
+    }
     all.push(fact("Visitors may call".to_owned(), rules));
     all.push(fact("They see and change".to_owned(), own.into_any()));
     all.push(fact(

@@ -58,7 +58,7 @@ pub fn domains(shown: Shown) -> AnyView {
 
 fn record(kind: &'static str, at: String, value: String) -> AnyView {
     let copied = value.clone();
-    view! { <div class="row"><span>{kind}" of "<code>{at}</code></span><code class="muted">{value}</code><Copy text=copied/></div> }.into_any()
+    view! { <div><span class="uri"><span>{kind}" of "<code>{at}</code></span></span><span class="uri"><code class="muted">{value}</code><Copy text=copied/></span></div> }.into_any()
 }
 
 fn row(one: Record) -> AnyView {
@@ -96,7 +96,7 @@ fn row(one: Record) -> AnyView {
         (!is_first).then(|| press("Make it the first address", &domain, Box::new(make_first)));
     let token = one.text("verification_token");
     let proof = waits.then(|| record("TXT", format!("_loupe-verify.{domain}"), token));
-    let records = view! { <div class="stack">{proof}{record("CNAME", domain.clone(), one.text("cname_target"))}</div> };
+    let records = view! { <div class="stack-sm records">{proof}{record("CNAME", domain.clone(), one.text("cname_target"))}</div> };
     let first = is_first.then(|| badge("first address"));
     let status = badge(if waits { "pending" } else { "active" });
     let buttons = view! { {verify}{make_first}{rows.open("Remove", &domain, &one)} };

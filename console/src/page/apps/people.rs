@@ -1,7 +1,7 @@
 //! Who signed in to an app, and who was asked to.
 
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::one::Shown;
 use crate::{
@@ -17,6 +17,7 @@ const COLUMNS: &[Column] = &[
     Column("Person", ""),
     Column("Role", ""),
     Column("Since", ""),
+    Column("Last sign-in", ""),
     Column("", "actions"),
 ];
 
@@ -141,12 +142,32 @@ fn row(one: Record) -> AnyView {
     let email = one.text("email");
     let buttons = view! { {rows.open("Role", &email, &one)}{rows.open("Remove", &email, &one)} };
     let called = one.first(&["name", "email"]);
+    let shown = match one.value("email_verified").and_then(Value::as_bool) {
+        Some(false) if !email.is_empty() => format!("{email} (not proven)"),
+        _ => email,
+    };
+    let with = with(&one.text("last_signed_in_with"));
+    let last =
+        view! { {when(one.opt("last_signed_in_at"))}<span class="sub">{with}</span> }.into_any();
     line(vec![
-        name(None, called, email),
+        name(None, called, shown),
         words("", one.text("role")),
         cell("nowrap", when(one.opt("joined_at"))),
+        cell("nowrap", last),
         cell("actions", buttons.into_any()),
     ])
+}
+
+/// What somebody signed in with.
+fn with(way: &str) -> &'static str {
+    match way {
+        "password" => "with a password",
+        "passkey" => "with a passkey",
+        "google" => "with Google",
+        "github" => "with GitHub",
+        "oidc" => "with single sign-on",
+        _ => "",
+    }
 }
 
 fn invitation(one: Record) -> AnyView {
