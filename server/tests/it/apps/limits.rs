@@ -46,6 +46,11 @@ async fn whoever_is_signed_in_is_counted_by_person_and_not_by_address() {
     assert!((1..=120).contains(&served), "{served}");
     // She has used up what she has, from wherever she comes; he has his own, from where she is.
     assert_eq!(call(&mut ada, AWAY).await, 429);
+    // She has no key, and is told of none.
+    let again = at(&server, "club", "GET", "/api/retrievers").header("x-forwarded-for", AWAY);
+    let told = ada.send(again).await;
+    let words = told.body["error"]["message"].as_str().unwrap();
+    assert!(told.status == 429 && !words.contains("key"), "{words}");
     assert_eq!(call(&mut bob, HOME).await, 200);
     assert_eq!(call(&mut bob, AWAY).await, 200);
     assert_eq!(call(&mut ada, HOME).await, 429);
