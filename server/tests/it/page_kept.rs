@@ -81,7 +81,7 @@ both! {
         }
         // A field that is not there is refused in the same words as one that is hidden.
         let mut words = Vec::new();
-        for inputs in [json!({"by": "salary"}), json!({"by": "nothing"}), json!({"of": "salary", "is": "9"}), json!({"of": "salary", "is": "3"})] {
+        for inputs in [json!({"by": "salary"}), json!({"by": "score"}), json!({"by": "nothing"}), json!({"of": "salary", "is": "9"}), json!({"of": "salary", "is": "3"})] {
             let refused = search(inputs).await;
             assert_eq!(refused.status, 400);
             words.push(refused.body["error"]["message"].clone());

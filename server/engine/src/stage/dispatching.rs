@@ -121,7 +121,7 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
             first.msg
         )));
     }
-    check_named(step, at, &parameters)?;
+    check_named(step, at, &parameters, &set)?;
     let p = || Parameters::new(members, parameters.clone());
     match step.definition.id {
         "feature_search" => feature_search::run(at, parameters, set).await,
@@ -165,13 +165,22 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
 /// Members that name the field by which a stage lets documents through, orders or groups them.
 const NAMES: [&str; 3] = ["field", "group_by_field", "stratify_by"];
 
-/// What everybody is shown of a document, and what it is ranked by.
-const ALWAYS_SHOWN: [&str; 3] = ["document_id", "collection_id", "score"];
+/// What everybody is shown of a document.
+const ALWAYS_SHOWN: [&str; 2] = ["document_id", "collection_id"];
 
 /// Where an input says which field that is, whoever is shown a part of them names one of these: which documents come, and in which
 /// order, tells what is in it.
-fn check_named(step: &Step, at: &Execution, parameters: &Object) -> Result<(), RunError> {
+fn check_named(
+    step: &Step,
+    at: &Execution,
+    parameters: &Object,
+    set: &Working,
+) -> Result<(), RunError> {
     let shown = at.run.shown.as_deref();
+    // What no search has read yet has no score but a field that is called so.
+    let is_ranked = matches!(set, Working::Rows(_));
+    let is_always_shown =
+        |field: &str| ALWAYS_SHOWN.contains(&field) || (is_ranked && field == "score");
     let is_asked = |name: &str| {
         let written = step.parameters.get(name).and_then(Value::as_str);
         written.is_some_and(is_template)
@@ -181,7 +190,7 @@ fn check_named(step: &Step, at: &Execution, parameters: &Object) -> Result<(), R
         let Some(field) = parameters.get(name).and_then(Value::as_str) else {
             continue;
         };
-        if !ALWAYS_SHOWN.contains(&field) && !sentence::is_shown(field, shown) {
+        if !is_always_shown(field) && !sentence::is_shown(field, shown) {
             let message = "an input names a field that is not shown";
             return Err(RunError::Invalid(message.to_owned()));
         }
