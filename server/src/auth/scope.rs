@@ -51,7 +51,7 @@ pub struct Via {
 /// Who calls an app.
 #[derive(Debug, Clone)]
 pub enum Visitor {
-    /// A person of the app, whom a token is about, or the name of a key.
+    /// A person of the app; or the app's id and, behind a slash, whom a token is about, or the name of a key.
     Known(String),
     /// Nobody in particular.
     Anybody,

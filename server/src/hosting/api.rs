@@ -42,6 +42,8 @@ pub(super) struct Calls {
     owner: Caller,
     /// Each visitor sees and changes only what is theirs.
     own: bool,
+    /// Visitors are called as tokens and keys of the owner's call them, which may be as anybody is called.
+    named_elsewhere: bool,
     /// Whether the app says in which namespace, and how the API hears of it.
     names_namespace: bool,
     namespace: Option<HeaderValue>,
@@ -54,6 +56,7 @@ impl Calls {
         Self {
             owner: owner(org_id, hosted),
             own: apps::check::is_own(hosted),
+            named_elsewhere: apps::has_bearers(hosted.auth_config.as_ref()),
             names_namespace: named.is_some(),
             namespace: named.and_then(|id| HeaderValue::from_str(id).ok()),
             together: limits::Together::of(app, org_id, &hosted.app_id),
@@ -71,19 +74,23 @@ impl Calls {
                 ..APIKeyModel::clone(&self.owner.key)
             }),
         };
-        caller.via = Arc::new(via(visitor, headers));
+        let name = visitor.map(|visitor| match self.named_elsewhere {
+            true => [self.owner.actor(), "/", visitor].concat(),
+            false => visitor.to_owned(),
+        });
+        caller.via = Arc::new(via(name, headers));
         caller
     }
 }
 
 /// What the audit log tells of a call: it is the visitor's, not the owner's.
-fn via(visitor: Option<&str>, headers: &HeaderMap) -> Via {
+fn via(visitor: Option<String>, headers: &HeaderMap) -> Via {
     let address = front::address().map(|address| address.to_string());
     Via {
         // A reason is for those who change something of their own.
         reason: None,
         visitor: Some(match visitor {
-            Some(visitor) => access::Visitor::Known(visitor.to_owned()),
+            Some(visitor) => access::Visitor::Known(visitor),
             None => access::Visitor::Anybody,
         }),
         ..Via::of(headers, address.as_deref())

@@ -218,6 +218,30 @@ async fn visitors(database: Database) {
     server.app.clock().advance(2);
     let record = removed(&mut Browser::new(&server, "club")).await;
     assert_eq!(who(&record)[..2], ["anonymous", "anonymous"], "{record:#}");
+    // What is called elsewhere as somebody here is still somebody of the app.
+    let key = "0123456789abcdef0123456789abcdef";
+    let keys = json!({"mode": "api_key", "api_keys": [{"name": user, "key": key}]});
+    server
+        .call("PATCH", &path, json!({ "auth_config": keys }))
+        .await
+        .ok();
+    server.app.clock().advance(2);
+    let thing = json!({"title": "one", "vectors": {"own": [1.0, 0.0, 0.0]}});
+    let made = server
+        .call_in(&namespace, "POST", documents, thing)
+        .await
+        .ok();
+    let there = format!(
+        "/api/collections/things/documents/{}",
+        made["document_id"].as_str().unwrap()
+    );
+    let request = at(&server, "club", "DELETE", &there).bearer_auth(key);
+    Server::send(request).await.ok();
+    let told = logs(&server, "action=document_deleted").await;
+    assert_eq!(
+        told["results"][0]["actor_id"],
+        json!(format!("{id}/{user}"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

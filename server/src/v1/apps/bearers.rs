@@ -112,7 +112,7 @@ pub(super) async fn is_believed(app: &App, member: &str, address: &str) -> Resul
     if outbound.is_safe(&url).await {
         return Ok(());
     }
-    let message = "whoever is in between could answer in its place: an address begins with https, unless the settings of the server (outbound.allow) name its network";
+    let message = "whoever is in between could answer in its place: an address begins with https, unless the settings of the server (outbound.allow, sign_in.oidc_addresses) name its network";
     Err(wrong(message).into())
 }
 
