@@ -55,10 +55,11 @@ struct SearchQuery {
     search: Option<String>,
     /// Page size, 1 to 1000; wins over `page_size`.
     limit: Option<i64>,
+    /// Page size where `limit` is left out, 1 to 1000, default 10.
     page_size: Option<i64>,
     /// 0 to 10000; wins over `page`.
     offset: Option<i64>,
-    /// From 1.
+    /// From 1, default 1.
     page: Option<i64>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
