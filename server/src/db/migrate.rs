@@ -85,6 +85,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     60 "0060_channel_health",
     61 "0061_ended_annotations",
     62 "0062_reasons",
+    63 "0063_ways_of_sessions",
     64 "0064_causes",
     65 "0065_starters",
 ];
