@@ -128,7 +128,7 @@ both! {
         let connection = told.call("POST", "/v1/organizations/connections", json!({
             "name": "inbox", "provider_type": "s3", "test_before_save": false, "provider_config": {
                 "credentials": {"type": "access_key", "access_key_id": "AKIAEXAMPLE", "secret_access_key": "its secret"},
-                "region": "eu-west-1", "endpoint_url": "http://127.0.0.2:9/",
+                "region": "eu-west-1", "endpoint_url": "http://127.0.0.2:19999/",
             },
         })).await;
         let syncs = format!("/v1/buckets/{bucket}/syncs");
