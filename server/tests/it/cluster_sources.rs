@@ -109,6 +109,10 @@ async fn a_trigger_makes_its_cluster(server: &Server, namespace: &str, id: &str)
     call("", both)
         .await
         .invalid(&["body", "execution_config"], "value_error");
+    let mut of_nothing = asked(json!({}));
+    of_nothing["execution_config"]["collection_ids"] = json!([]);
+    let path = ["body", "execution_config", "collection_ids"];
+    call("", of_nothing).await.invalid(&path, "too_short");
 }
 
 both! {

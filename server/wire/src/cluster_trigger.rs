@@ -2,16 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-#[cfg(feature = "schema")]
-use validator::Validate as _;
 
 use crate::{DegradedEntry, Object, TriggerStatus, TriggerType};
 
 /// What a trigger executes: a cluster of its own over collections.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TriggerExecutionConfig {
-    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
+    /// At least one where something is asked for; none of a cluster that is gone.
     pub collection_ids: Vec<String>,
     /// As a cluster is asked for: `vector_config` or `attribute_config`, `cluster_name`, `filters`.
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
@@ -26,7 +24,6 @@ pub struct CreateClusterTriggerRequest {
     pub cluster_id: Option<String>,
     /// In place of the cluster: one that is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
     pub execution_config: Option<TriggerExecutionConfig>,
     pub trigger_type: TriggerType,
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]

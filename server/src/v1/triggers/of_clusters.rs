@@ -132,6 +132,11 @@ async fn cluster_of(
             let operation = NamespaceOperation::ExecuteJob;
             clusters::known(app, scope, &named, operation).await
         }
+        (None, Some(asked)) if asked.collection_ids.is_empty() => {
+            let path = ["execution_config", "collection_ids"];
+            let msg = "name at least one collection";
+            Err(Violation::body(&path, "too_short", msg, json!([])).into())
+        }
         (None, Some(asked)) => {
             let config = Value::Object(asked.config);
             let request: CreateClusterRequest = body::from_value(config, None)
