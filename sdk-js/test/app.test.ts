@@ -162,10 +162,10 @@ describe("an app on a real server", () => {
     assert.equal(await browser.form("/_auth/sign-up", wanted), 200);
     assert.equal(await browser.form("/_auth/verify", { token: await token(server.log) }), 303);
     const { user } = await app.session();
-    // What somebody may do is told to them, and to nobody else.
+    // What somebody may do, and how they came, is told to them and to nobody else.
     assert.ok(user);
-    const { role, ...listed } = user;
-    assert.deepEqual([listed.email, listed.name, role], ["ada@example.com", "Ada", "org:member"]);
+    const { role, signed_in_with: way, ...listed } = user;
+    assert.deepEqual([listed.email, listed.name, role, way], ["ada@example.com", "Ada", "org:member", "password"]);
     assert.deepEqual(await app.users(), [listed]);
     assert.equal((await app.search(retriever, { title: "Alien" })).length, 1);
     // Nobody else's browser is signed in by it.
