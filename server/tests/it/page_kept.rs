@@ -4,19 +4,10 @@ use serde_json::{Value, json};
 
 use crate::{
     both,
-    harness::{Answer, Server},
+    harness::Server,
+    public_pages::ask,
     stages::{collection, retriever, stage},
 };
-
-async fn ask(server: &Server, method: &str, path: &str, body: Value) -> Answer {
-    let request = server.request(method, path);
-    Server::send(if body.is_null() {
-        request
-    } else {
-        request.json(&body)
-    })
-    .await
-}
 
 fn page(name: &str, exposed: &[&str]) -> Value {
     json!({"public_name": name, "display_config": {"title": "Films", "inputs": [], "exposed_fields": exposed}})

@@ -27,7 +27,8 @@ const COPIES: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FR
     SELECT public_id || CAST(i AS TEXT), org_id, namespace_id, retriever_id || CAST(i AS TEXT), public_name || CAST(i AS TEXT), is_active, created_at - i, updated_at, \
     data, title, is_locked, is_indexed FROM published_retrievers, n WHERE public_name = 'first-page'";
 
-async fn ask(server: &Server, method: &str, path: &str, body: Value) -> Answer {
+/// As a stranger asks.
+pub async fn ask(server: &Server, method: &str, path: &str, body: Value) -> Answer {
     let request = server.request(method, path);
     Server::send(if body.is_null() {
         request

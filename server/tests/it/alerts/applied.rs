@@ -11,10 +11,10 @@ use crate::{
     webhooks::Receiver,
 };
 
-/// A retriever of things by their title.
-async fn titled(server: &Server, namespace: &str) -> String {
+/// A retriever of what is in a collection by its title.
+pub(super) async fn titled(server: &Server, namespace: &str, collection: &str) -> String {
     let asked = json!({
-        "retriever_name": "titled", "collection_identifiers": ["things"],
+        "retriever_name": "titled", "collection_identifiers": [collection],
         "input_schema": {"query": {"type": "text", "required": true}},
         "stages": [{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
             "conditions": {"AND": [{"field": "title", "operator": "eq", "value": "{{INPUT.query}}"}]},
@@ -82,7 +82,7 @@ both! {
     async fn what_was_written_is_looked_at_at_the_next_moment(server) {
         server.app.clock().hold();
         let (namespace, _) = retriever(&server, "gathered").await;
-        let retriever = titled(&server, &namespace).await;
+        let retriever = titled(&server, &namespace, "things").await;
         let receiver = Receiver::start().await;
         let mut body = watch("like it", &retriever, &receiver.url);
         body["execution_mode"] = json!("on_demand");
@@ -105,7 +105,7 @@ both! {
     async fn inputs_without_a_document_are_asked_at_every_moment(server) {
         server.app.clock().hold();
         let (namespace, _) = retriever(&server, "constant").await;
-        let retriever = titled(&server, &namespace).await;
+        let retriever = titled(&server, &namespace, "things").await;
         let receiver = Receiver::start().await;
         let mut body = watch("whales", &retriever, &receiver.url);
         body["execution_mode"] = json!("on_demand");

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::applied::titled;
 use super::{fired, id, is_delivered, make, results};
 use crate::{
     batches::{ended, library, object, process},
@@ -13,21 +14,11 @@ use crate::{
 
 /// An alert that has objects processed again whose documents have the title of one that was just written; answers its id.
 async fn processing(server: &Server, namespace: &str, bucket: &str) -> String {
-    let asked = json!({
-        "retriever_name": "titled", "collection_identifiers": ["documents"],
-        "input_schema": {"query": {"type": "text", "required": true}},
-        "stages": [{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
-            "conditions": {"AND": [{"field": "title", "operator": "eq", "value": "{{INPUT.query}}"}]},
-        }}}],
-    });
-    let made = server
-        .call_in(namespace, "POST", "/v1/retrievers", asked)
-        .await
-        .ok();
+    let retriever = titled(server, namespace, "documents").await;
     let config =
         json!({"bucket_id": bucket, "collection_id": "documents", "dedup_strategy": "force"});
     let alert = json!({
-        "name": "again", "retriever_id": made["retriever_id"], "execution_mode": "on_demand", "cooldown_seconds": 0,
+        "name": "again", "retriever_id": retriever, "execution_mode": "on_demand", "cooldown_seconds": 0,
         "notification_config": {"channels": [{"channel_type": "batch", "config": config}]},
     });
     let id = id(&make(server, namespace, alert).await);
