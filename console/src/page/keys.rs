@@ -209,7 +209,7 @@ fn row(key: Record) -> AnyView {
         requests(&key),
         cell("nowrap", when(key.opt("created_at"))),
         cell("nowrap", when(key.opt("last_used_at"))),
-        words("nowrap", expires),
+        words("", expires),
         cell("actions pairs", buttons.into_any()),
     ])
 }
