@@ -56,6 +56,10 @@ use super::{CollectionSpec, Result, StoreError, layout};
 /// The embedded document store.
 pub type Edge = Packed<EdgeShards>;
 
+/// Points written at once. The engine holds a segment against its readers for that long, up to 32 points, and the scheduler takes
+/// a processor away after 4 ms at the earliest: what else is asked would wait that long beside a batch.
+const PIECE: usize = 8;
+
 /// How the embedded store behaves. The defaults are right for one machine.
 #[derive(Clone)]
 pub struct EdgeOptions {
@@ -370,7 +374,15 @@ impl Shards for EdgeShards {
     async fn upsert(&self, shard: &Arc<Shard>, points: Vec<Point>) -> Result<()> {
         self.write(shard, move |slot, inner| {
             inner.disk.check_write()?;
-            inner.moves.upsert(slot, points)
+            let mut points = points.into_iter();
+            loop {
+                let piece: Vec<Point> = points.by_ref().take(PIECE).collect();
+                if piece.is_empty() {
+                    return Ok(());
+                }
+                inner.moves.upsert(slot, piece)?;
+                std::thread::yield_now();
+            }
         })
         .await
     }
