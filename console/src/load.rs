@@ -40,19 +40,24 @@ impl Load {
         Self::boxed(Box::new(move || Box::pin(ask())))
     }
 
-    /// Asks for what `path` names at the moment; for nothing while it is empty.
+    /// Asks for what `path` names at the moment; has nothing while it is empty.
     pub fn of(api: impl Fn() -> Api + 'static, path: impl Fn() -> String + 'static) -> Self {
-        Self::boxed(Box::new(move || match path() {
-            path if path.is_empty() => Box::pin(std::future::pending()),
-            path => api().get(&path),
-        }))
+        Self::wanted(move || {
+            let path = path();
+            (!path.is_empty()).then(|| api().get(&path))
+        })
+    }
+
+    /// Asks for what is wanted, and has nothing while nothing is: what a dialog showed last is not what it opens with.
+    pub fn wanted(ask: impl Fn() -> Option<Answer> + 'static) -> Self {
+        Self::begun(0, true, Box::new(ask))
     }
 
     fn boxed(ask: Box<dyn Fn() -> Answer>) -> Self {
-        Self::begun(0, Box::new(move || Some(ask())))
+        Self::begun(0, false, Box::new(move || Some(ask())))
     }
 
-    fn begun(millis: u32, ask: Box<dyn Fn() -> Option<Answer>>) -> Self {
+    fn begun(millis: u32, forgets: bool, ask: Box<dyn Fn() -> Option<Answer>>) -> Self {
         let load = Self {
             value: RwSignal::new(None),
             busy: RwSignal::new(true),
@@ -67,7 +72,12 @@ impl Load {
             let ticket = latest.get() + 1;
             latest.set(ticket);
             load.busy.set(answer.is_some());
-            let Some(answer) = answer else { return times };
+            let Some(answer) = answer else {
+                if forgets && load.value.with_untracked(Option::is_some) {
+                    load.value.set(None);
+                }
+                return times;
+            };
             let latest = latest.clone();
             spawn_local(async move {
                 if millis > 0 {
@@ -89,7 +99,7 @@ impl Load {
 
     /// Asks once nothing has changed for so many milliseconds; keeps what it has while `ask` wants nothing.
     pub fn settled(millis: u32, ask: impl Fn() -> Option<Answer> + 'static) -> Self {
-        Self::begun(millis, Box::new(ask))
+        Self::begun(millis, false, Box::new(ask))
     }
 
     /// The page may be gone by now. What nobody asked for and nobody got changes nothing that is shown.
@@ -282,8 +292,9 @@ impl Query {
         }
     }
 
+    /// The page may be gone by now: what comes of a call then leads nowhere.
     pub fn set(&self, value: &str) {
-        self.set.with_value(|set| set(value));
+        let _ = self.set.try_with_value(|set| set(value));
     }
 
     pub fn number(&self) -> i64 {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use self::sources::Sources;
 use crate::{
+    api::{Answer, Api},
     load::{Change, Load, navigator},
     part::*,
     record::{Record, items, plain},
@@ -76,13 +77,8 @@ fn row(one: Record) -> AnyView {
 fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
     let session = use_session();
     // What the form asks the server for: buckets and collections with their fields, extractors with their inputs.
-    let sources = Load::new(move || {
-        let api = session.api_in(ns.get());
-        let wanted = open.get();
-        async move {
-            if !wanted {
-                return std::future::pending().await;
-            }
+    let asked = move |api: Api| -> Answer {
+        Box::pin(async move {
             let buckets = api.post("/v1/buckets/list?limit=100", &json!({})).await?;
             let collections = api
                 .post("/v1/collections/list?limit=100", &json!({}))
@@ -92,8 +88,10 @@ fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
             Ok(Record(
                 json!({"buckets": found(buckets), "collections": found(collections), "extractors": extractors.0}),
             ))
-        }
-    });
+        })
+    };
+    // What somebody fills in is not made anew by an answer that comes late.
+    let sources = Load::wanted(move || open.get().then(|| asked(session.api_in(ns.get()))));
     let form = move |sources: Record| {
         if sources.list("buckets").is_empty() && sources.list("collections").is_empty() {
             return view! {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::results;
 use crate::{
-    api::{Api, Problem},
+    api::Api,
     load::{Load, Query},
     part::*,
     record::Record,
@@ -140,16 +140,13 @@ fn row(one: Record) -> AnyView {
 
 /// The execution in the address.
 fn details(api: Signal<Api>, path: Signal<String>, log: Query) -> AnyView {
-    let load = Load::new(move || {
-        let (id, api) = (log.value.get(), api.get());
-        let path = format!("{}/{}", path.get(), text::escape(&id));
-        async move {
-            match id.is_empty() {
-                true => std::future::pending::<Result<Record, Problem>>().await,
-                false => api.get(&path).await,
-            }
-        }
-    });
+    let load = Load::of(
+        move || api.get(),
+        move || match log.value.get() {
+            id if id.is_empty() => id,
+            id => format!("{}/{}", path.get(), text::escape(&id)),
+        },
+    );
     let told = |one: Record| {
         view! {
             <div class="row">{badge(&one.text("status"))}<span class="muted">{when(one.opt("created_at"))}</span></div>

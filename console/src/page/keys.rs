@@ -244,7 +244,7 @@ fn requests(key: &Record) -> AnyView {
 
 /// What the key to be rotated was used for within a week.
 fn lately(session: Session, asked: Asked) -> Load {
-    let used = Load::of(
+    Load::of(
         move || session.api(),
         move || match asked.rotate.get() {
             true => {
@@ -254,14 +254,7 @@ fn lately(session: Session, asked: Asked) -> Load {
             }
             false => String::new(),
         },
-    );
-    Effect::new(move |_| {
-        // What the last key was used for is nothing of the next.
-        if !asked.rotate.get() {
-            used.value.set(None);
-        }
-    });
-    used
+    )
 }
 
 #[component]

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::{Answer, Api, Problem},
+    api::{Answer, Api},
     load::{Load, Query},
     part::{schema::Form, *},
     record::{Record, items, only, page},
@@ -264,9 +264,11 @@ fn row(one: Record) -> AnyView {
 /// The looks of the sync in the address.
 fn looks(all: Load, around: Around) -> AnyView {
     let (log, from, outcome) = (around.log, Query::new("from"), Query::new("outcome"));
-    let load = Load::new(move || {
-        let (id, api) = (log.value.get(), around.api.get());
-        let id = text::escape(&id);
+    let load = Load::wanted(move || {
+        let id = text::escape(&log.value.get());
+        if id.is_empty() {
+            return None;
+        }
         let offset = from.number();
         let path = format!(
             "{}/{id}/jobs?limit=50&offset={offset}&include_total=true",
@@ -276,12 +278,7 @@ fn looks(all: Load, around: Around) -> AnyView {
             one if one.is_empty() => json!({}),
             one => json!({ "status": one }),
         };
-        async move {
-            if id.is_empty() {
-                return std::future::pending::<Result<Record, Problem>>().await;
-            }
-            api.post(&path, &body).await
-        }
+        Some(around.api.get().post(&path, &body))
     });
     load.poll_while(|one| one.text("status") == "running");
     let whose = move || {

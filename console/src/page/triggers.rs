@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, Problem},
+    api::{Answer, Api},
     cron,
     load::{Load, Query},
     part::{schema::Form, *},
@@ -338,21 +338,21 @@ fn buttons(one: &Record, rows: Rows, log: Query, ns: Memo<String>) -> AnyView {
 fn history(all: Load, log: Query, ns: Memo<String>) -> AnyView {
     let session = use_session();
     let from = Query::new("from");
-    let load = Load::new(move || {
+    let load = Load::wanted(move || -> Option<Answer> {
         let (id, api) = (log.value.get(), session.api_in(ns.get()));
+        if id.is_empty() {
+            return None;
+        }
         let path = format!(
             "/v1/triggers/{}/history?limit=50&offset={}",
             text::escape(&id),
             from.number()
         );
-        async move {
-            if id.is_empty() {
-                return std::future::pending::<Result<Record, Problem>>().await;
-            }
+        Some(Box::pin(async move {
             let answer = api.get(&path).await?;
             let (runs, total) = (answer.record("executions").0, answer.int("total"));
             Ok(Record(json!({"results": runs, "total": total})))
-        }
+        }))
     });
     load.poll_while(|one| {
         matches!(

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{DATASETS, listed};
 use crate::{
-    api::{Api, Problem},
+    api::{Answer, Api},
     load::{Load, Query},
     part::{schema::Form, *},
     record::Record,
@@ -123,12 +123,9 @@ fn row(one: Record) -> AnyView {
 /// The queries of the dataset in the address. An answer has all of them, so a page is cut here.
 fn queries(api: Signal<Api>, log: Query) -> AnyView {
     let from = Query::new("from");
-    let load = Load::new(move || {
-        let (name, api, from) = (log.value.get(), api.get(), from.number());
-        async move {
-            if name.is_empty() {
-                return std::future::pending::<Result<Record, Problem>>().await;
-            }
+    let asked = move |name: String| -> Answer {
+        let (api, from) = (api.get(), from.number());
+        Box::pin(async move {
             let one = api
                 .get(&format!("{DATASETS}/{}", text::escape(&name)))
                 .await?;
@@ -141,7 +138,11 @@ fn queries(api: Signal<Api>, log: Query) -> AnyView {
                 .map(|one| one.0.clone())
                 .collect();
             Ok(Record(json!({"results": shown, "total": all.len()})))
-        }
+        })
+    };
+    let load = Load::wanted(move || {
+        let name = log.value.get();
+        (!name.is_empty()).then(|| asked(name))
     });
     let title = Signal::derive(move || format!("Queries of {}", log.value.get()));
     view! { <Log open=log.is_named() title load columns=QUERIES row=query blank=NO_QUERIES offset=from above=ViewFn::from(|| ())/> }.into_any()

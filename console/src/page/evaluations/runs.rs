@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{FIGURES, goes_on, listed, names, share};
 use crate::{
-    api::{Answer, Api, Problem},
+    api::{Answer, Api},
     load::{Load, Query},
     part::{schema::Form, *},
     record::Record,
@@ -132,16 +132,13 @@ fn verdict(one: &Record) -> AnyView {
 
 /// The evaluation in the address.
 fn details(api: Signal<Api>, path: Signal<String>, log: Query) -> AnyView {
-    let load = Load::new(move || {
-        let (id, api) = (log.value.get(), api.get());
-        let path = format!("{}/{}", path.get(), text::escape(&id));
-        async move {
-            match id.is_empty() {
-                true => std::future::pending::<Result<Record, Problem>>().await,
-                false => api.get(&path).await,
-            }
-        }
-    });
+    let load = Load::of(
+        move || api.get(),
+        move || match log.value.get() {
+            id if id.is_empty() => id,
+            id => format!("{}/{}", path.get(), text::escape(&id)),
+        },
+    );
     load.poll_while(goes_on);
     let title = Signal::derive(move || {
         let name = load.good().map(|one| one.text("dataset_name"));
