@@ -56,7 +56,7 @@ test("a part of a namespace is migrated into a new one: checked before, watched,
     await expect(page.getByRole("main").locator("tbody tr")).toHaveCount(1);
     await page.goBack();
     await page.getByLabel("Status", { exact: true }).selectOption("failed");
-    await expect(page.getByRole("heading", { name: "No migration here" })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "Nothing matches" })).toBeVisible();
     await page.getByLabel("Status", { exact: true }).selectOption("");
     await row.getByRole("button", { name: "Remove demo-migrated" }).click();
     await page.getByRole("dialog", { name: /^Remove mig_/ }).getByRole("button", { name: "Remove" }).click();

@@ -84,7 +84,7 @@ pub fn activity() -> AnyView {
     let inside = move || {
         match (feed.read.get(), rows()) {
         (false, _) => view! { <Skeletons/> }.into_any(),
-        (true, rows) if rows.is_empty() => view! { <Empty icon="pulse" title="Nothing has changed" text="Changes of objects, documents, collections and what works on them stand here within seconds."/> }.into_any(),
+        (true, rows) if rows.is_empty() => none_match([kind].iter()).unwrap_or_else(|| view! { <Empty icon="pulse" title="Nothing has changed" text="Changes of objects, documents, collections and what works on them stand here within seconds."/> }.into_any()),
         (true, rows) => table("Activity", COLUMNS, rows, Signal::stored(false)),
     }
     };

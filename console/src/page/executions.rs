@@ -43,17 +43,9 @@ pub fn executions(api: Signal<Api>, path: Signal<String>) -> AnyView {
     });
     provide_context(log);
     let empty = move || {
-        let (title, text) = match narrowing.is_none() {
-            true => (
-                "Nothing was asked",
-                "Every search with this retriever stands here: what was asked, and what its stages did.",
-            ),
-            false => (
-                "No execution is like that",
-                "Ask for other words, or for another end.",
-            ),
-        };
-        view! { <Empty icon="log" title text/> }
+        none_match([narrowing.asked, narrowing.ended].iter()).unwrap_or_else(|| {
+            view! { <Empty icon="log" title="Nothing was asked" text="Every search with this retriever stands here: what was asked, and what its stages did."/> }.into_any()
+        })
     };
     view! {
         <div class="row between">
@@ -80,11 +72,6 @@ struct Narrowing {
 }
 
 impl Narrowing {
-    fn is_none(self) -> bool {
-        let is_empty = |query: Query| query.value.get_untracked().is_empty();
-        is_empty(self.ended) && is_empty(self.asked)
-    }
-
     /// The body of the list call.
     fn body(self) -> Value {
         let (ended, asked) = (self.ended.value.get(), self.asked.value.get());

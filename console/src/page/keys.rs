@@ -27,8 +27,8 @@ const COLUMNS: &[Column] = &[
 
 const BLANK: Blank = Blank {
     icon: "key",
-    title: "No such key",
-    text: "Keys authenticate every call. Revoked and expired ones are behind the filter.",
+    title: "No key here",
+    text: "Keys authenticate every call. This user has none yet.",
     link: None,
 };
 
@@ -65,6 +65,8 @@ struct Asked {
     change: RwSignal<bool>,
     rotate: RwSignal<bool>,
     revoke: RwSignal<bool>,
+    /// Apps that have the secret in them which was refused last.
+    carried: RwSignal<String>,
 }
 
 impl Asked {
@@ -105,11 +107,19 @@ pub fn keys() -> AnyView {
         change: closed(),
         rotate: closed(),
         revoke: closed(),
+        carried: RwSignal::new(String::new()),
     };
     provide_context(asked);
     follow(asked, load);
     let used = Load::of(move || session.api(), usage_path);
     provide_context(Week(used));
+    // It stands there until it is done: the new secret is shown above everything first.
+    let carried = move || {
+        let apps = Some(asked.carried.get()).filter(|apps| !apps.is_empty())?;
+        Some(
+            view! { <p class="notice warn" role="status">"The old secret is in "{apps}": deploy with the new one."</p> },
+        )
+    };
     let whose = move || {
         let user = user.value.get();
         (!user.is_empty()).then(|| view! {
@@ -118,7 +128,7 @@ pub fn keys() -> AnyView {
     };
     view! {
         <ListPage title="API keys" text="Keys authenticate every call. A secret is shown once, at creation or rotation." load columns=COLUMNS row
-            blank=BLANK create=Create::Dialog("Create key", create)>
+            blank=BLANK create=Create::Dialog("Create key", create) picks=vec![shown] above=ViewFn::from(move || carried)>
             <Pick query=shown label="Status" all="Every status" options=SHOWN/>
             {whose}
         </ListPage>
@@ -266,7 +276,6 @@ fn Rotate(
     user: Query,
 ) -> AnyView {
     let session = use_session();
-    let toasts: Toasts = expect_context();
     let change = Change::new();
     let title = Signal::derive(move || format!("Rotate {}?", asked.key.get().text("name")));
     let used = lately(session, asked);
@@ -287,12 +296,7 @@ fn Rotate(
             load.reload();
             let apps = answer.list("referencing_apps").into_iter();
             let apps: Vec<String> = apps.map(|app| app.text("slug")).collect();
-            if !apps.is_empty() {
-                toasts.say(format!(
-                    "The old secret is in {}: deploy with the new one",
-                    apps.join(", ")
-                ));
-            }
+            asked.carried.set(apps.join(", "));
             secret.set(Some((name, answer.text("key"))));
         });
     });

@@ -93,7 +93,7 @@ pub fn migrations() -> AnyView {
     let fresh = || json!({"config": {"what": "all"}});
     view! {
         <ListPage title="Migrations" text="This namespace, or a part of it, taken into a new one." load offset columns=COLUMNS row blank=BLANK rows
-            create=Create::Dialog("Migrate", create)>
+            create=Create::Dialog("Migrate", create) picks=vec![status]>
             <Pick query=status label="Status" all="Every status" options=STATES/>
         </ListPage>
         {move || known.value.with(|known| known.as_ref().and_then(|known| known.clone().err())).map(|problem| view! { <Explain problem/> })}

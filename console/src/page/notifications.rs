@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
 const BLANK: Blank = Blank {
     icon: "bell",
     title: "No notification",
-    text: "Nothing passes these filters. Batches that end, triggers that stop and receivers that do not answer are told here, for 90 days.",
+    text: "Batches that end, triggers that stop and receivers that do not answer are told here, for 90 days.",
     link: None,
 };
 
@@ -66,7 +66,8 @@ pub fn notifications() -> AnyView {
     let ways = RwSignal::new(false);
     let read_all = move |_| all(session.api().post("/v1/notifications/read/all", &json!({})));
     view! {
-        <ListPage title="Notifications" text="What happened on this server that you should know." load offset columns=COLUMNS row blank=BLANK rows>
+        <ListPage title="Notifications" text="What happened on this server that you should know." load offset columns=COLUMNS row blank=BLANK rows
+            picks=vec![read, kind, priority]>
             <Pick query=read label="Read" all="Read and unread" options=READ/>
             <Pick query=kind label="Kind" all="Every kind" options=KINDS/>
             <Pick query=priority label="Priority" all="Every priority" options=PRIORITIES/>

@@ -28,7 +28,7 @@ const COLUMNS: &[Column] = &[
 const BLANK: Blank = Blank {
     icon: "copy",
     title: "No template here",
-    text: "A template keeps how something is made, to make others like it in whatever namespace. None of this kind is as you chose.",
+    text: "A template keeps how something is made, to make others like it in whatever namespace.",
     link: None,
 };
 
@@ -102,7 +102,7 @@ pub fn templates() -> AnyView {
     let keep = RwSignal::new(false);
     view! {
         <ListPage title="Templates" text="What things are made of: the server's own templates, and those that you keep of your own things." load search columns=COLUMNS row
-            blank=BLANK rows create=Create::Dialog("Save as template", keep) above=ViewFn::from(above)>
+            blank=BLANK rows create=Create::Dialog("Save as template", keep) above=ViewFn::from(above) picks=vec![scope]>
             <Pick query=scope label="Scope" all="Every scope" options=SCOPES/>
         </ListPage>
         {keeping(kind, keep)}

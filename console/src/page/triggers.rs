@@ -111,7 +111,7 @@ pub fn triggers() -> AnyView {
     let fresh = || json!({"trigger_type": "cron", "schedule_config": {}, "action_type": "retriever_execution", "action_config": {}});
     view! {
         <ListPage title="Triggers" text="What this namespace does by itself." load columns=COLUMNS row blank=BLANK rows
-            create=Create::Dialog("Create trigger", create)>
+            create=Create::Dialog("Create trigger", create) picks=vec![status, action]>
             <Pick query=status label="Status" all="Every status" options=STATES/>
             <Pick query=action label="Action" all="Every action" options=ACTIONS/>
         </ListPage>

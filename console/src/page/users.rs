@@ -22,7 +22,7 @@ const COLUMNS: &[Column] = &[
 
 const BLANK: Blank = Blank {
     icon: "people",
-    title: "No such user",
+    title: "No user here",
     text: "Users hold keys. Whoever is added here gets a key from you, and signs in with it.",
     link: None,
 };
@@ -89,7 +89,7 @@ pub fn users() -> AnyView {
     provide_context(asked);
     view! {
         <ListPage title="Users" text="People of this organization. What they may do is said by the keys that they hold." load offset columns=COLUMNS row blank=BLANK
-            create=Create::Dialog("Add user", create)>
+            create=Create::Dialog("Add user", create) picks=vec![role, status]>
             <Pick query=role label="Role" all="Every role" options=ROLES/>
             <Pick query=status label="Status" all="Every status" options=STATES/>
         </ListPage>

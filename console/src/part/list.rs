@@ -391,13 +391,15 @@ fn pager(offset: Query, shown: i64, total: i64) -> AnyView {
         };
         view! { <button type="button" class="btn small" disabled=end on:click=move |_| offset.set(&to)>{label}</button> }.into_any()
     };
-    let from = if shown == 0 { 0 } else { at + 1 };
-    let words = format!(
-        "{} to {} of {}",
-        text::count(from),
-        text::count(at + shown),
-        text::count(total.max(at + shown))
-    );
+    let words = match shown {
+        0 => "Nothing is left on this page".to_owned(),
+        _ => format!(
+            "{} to {} of {}",
+            text::count(at + 1),
+            text::count(at + shown),
+            text::count(total.max(at + shown))
+        ),
+    };
     view! {
         <nav class="pager" aria-label="Pages">
             <span>{words}</span>
