@@ -178,7 +178,7 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
             <form class="card form" on:submit=run>
                 <h2>"Inputs"</h2>
                 {fields.into_iter().map(|(name, field)| view! { <Input name field values/> }).collect::<Vec<_>>()}
-                <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Run"</button><Copy text=curl label="Copy as curl"/></div>
+                <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()><Icon name="play"/>"Run"</button><Copy text=curl label="Copy as curl"/></div>
             </form>
             <section class="stack" aria-label="Answer">
                 {choices(tab, show)}

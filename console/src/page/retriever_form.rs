@@ -238,7 +238,7 @@ impl Draft {
     }
 }
 
-/// Writes the stages and inputs to start with: those of the retriever, else anew for what is chosen.
+/// Writes the stages and inputs to start with: those of the retriever, else anew for what is chosen, until somebody changes them.
 fn fill(
     from: StoredValue<Record>,
     picked: Signal<Vec<Record>>,
@@ -251,10 +251,16 @@ fn fill(
         lines.set(lines_of(&from.record("input_schema").0));
         return;
     }
-    Effect::new(move |_| {
+    let now = move || untrack(|| json!([editor.kept(), inputs_of(lines.get())]));
+    Effect::new(move |written: Option<Value>| {
         let picked = picked.get();
+        // What somebody has changed of it stays, whatever else is chosen.
+        if let Some(written) = written.filter(|written| *written != now()) {
+            return written;
+        }
         editor.set(&template::stages(&picked));
         lines.set(lines_of(&template::inputs(&picked)));
+        now()
     });
 }
 

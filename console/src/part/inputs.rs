@@ -105,17 +105,26 @@ pub fn Input(name: String, field: Record, values: Values) -> AnyView {
         let name = name.clone();
         move || values.with(|all| all.get(&name).cloned().unwrap_or_default())
     };
-    let required = field.flag("required");
+    let (required, now) = (field.flag("required"), untrack(&get));
     let control = match (choices.is_empty(), files_of(&type_name)) {
         (false, _) => view! {
             <select class="select" id=id.clone() prop:value=get on:change=move |e| set(event_target_value(&e))>
-                <option value="">"–"</option>{choices.into_iter().map(|c| view! { <option value=c.clone()>{c.clone()}</option> }.into_any()).collect::<Vec<_>>()}
+                <option value="">"–"</option>{options_of(choices, &now)}
             </select>
         }.into_any(),
         (true, Some(accept)) => file(&id, &name, accept, get, set),
         (true, None) => view! { <input class="input" id=id.clone() type=kind step="any" required=required prop:value=get on:input=move |e| set(event_target_value(&e)) autocomplete="off"/> }.into_any(),
     };
     view! { <div class="field"><label for=id.clone()>{name}{(!required).then_some(" (optional)")}</label>{control}{field.opt("description").map(|d| view! { <span class="hint">{d}</span> })}</div> }.into_any()
+}
+
+/// What can be chosen. A list takes its value from them as it is made: it has none of them before.
+fn options_of(all: Vec<String>, now: &str) -> Vec<AnyView> {
+    let all = all.into_iter().map(|one| {
+        let selected = one == now;
+        view! { <option value=one.clone() selected=selected>{one.clone()}</option> }.into_any()
+    });
+    all.collect()
 }
 
 /// A file is chosen, or told by its address. A chosen one is no text to be read.
