@@ -51,7 +51,8 @@ pub fn millis(ms: f64) -> String {
     match ms {
         ms if ms < 10.0 => format!("{ms:.1} ms"),
         ms if ms < 10_000.0 => format!("{ms:.0} ms"),
-        ms => format!("{:.1} s", ms / 1000.0),
+        ms if ms < 600_000.0 => format!("{:.1} s", ms / 1000.0),
+        ms => format!("{:.0} min", ms / 60_000.0),
     }
 }
 
@@ -129,7 +130,7 @@ pub fn ago(at: &str, seconds: f64) -> String {
         60..3600 => format!("{} min ago", seconds / 60),
         3600..86_400 => format!("{} h ago", seconds / 3600),
         86_400..1_209_600 => format!("{} d ago", seconds / 86_400),
-        _ => at.get(..10).unwrap_or(at).to_owned(),
+        _ => moment(at).chars().take(10).collect(),
     }
 }
 
@@ -224,6 +225,14 @@ mod tests {
         assert_eq!(
             [0, 60, 330, -210].map(zone),
             ["UTC", "UTC+1", "UTC+5:30", "UTC-3:30"]
+        );
+    }
+
+    #[test]
+    fn what_takes_long_is_told_in_minutes() {
+        assert_eq!(
+            [0.4, 42.0, 61_000.0, 5_400_000.0].map(millis),
+            ["0.4 ms", "42 ms", "61.0 s", "90 min"]
         );
     }
 

@@ -90,7 +90,10 @@ pub fn progress(batch: &Record) -> (f64, String) {
         .float("eta_seconds")
         .filter(|s| *s >= 1.0 && active(batch))
     {
-        line = format!("{line}, about {seconds:.0} s left");
+        line = match seconds < 600.0 {
+            true => format!("{line}, about {seconds:.0} s left"),
+            false => format!("{line}, about {:.0} min left", seconds / 60.0),
+        };
     }
     (share.clamp(0.0, 1.0), line)
 }

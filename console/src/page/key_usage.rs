@@ -84,6 +84,7 @@ async fn series(
         );
         let sum = api.get(&path).await?;
         // The last bar is of today, so days are named by their end.
+        let (start, end) = (text::moment(&start), text::moment(&end));
         let at = if days > 1.0 {
             end.get(5..10)
         } else {

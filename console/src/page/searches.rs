@@ -109,9 +109,10 @@ fn told(one: Record, (days, by): (u32, &str)) -> AnyView {
     .into_any()
 }
 
-/// A bar for each hour or day, of universal time, up to the last of these moments; also where nothing was asked.
+/// A bar for each hour or day, of universal time, up to the last of these moments; also where nothing was asked. Hours are told
+/// by the clock of whoever looks.
 fn bars(stretches: &[Record], moments: &[String], hourly: bool) -> Vec<Bar> {
-    let (long, name) = if hourly { (13, 11..13) } else { (10, 5..10) };
+    let long = if hourly { 13 } else { 10 };
     let bar = |at: &String| {
         let at = at.get(..long).unwrap_or_default();
         let of_it = stretches
@@ -119,8 +120,13 @@ fn bars(stretches: &[Record], moments: &[String], hourly: bool) -> Vec<Bar> {
             .find(|one| one.text("time_bucket").starts_with(at));
         let count = |name: &str| of_it.and_then(|one| one.int(name)).unwrap_or(0);
         let (all, none) = (count("execution_count"), count("zero_result_count"));
-        let name = at.get(name.clone()).unwrap_or_default().to_owned();
-        let name = if hourly { format!("{name}:00") } else { name };
+        let name = match hourly {
+            true => text::moment(&format!("{at}:00:00Z"))
+                .chars()
+                .skip(11)
+                .collect(),
+            false => at.chars().skip(5).collect(),
+        };
         (name, vec![all - none, none])
     };
     moments.iter().map(bar).collect()

@@ -98,7 +98,7 @@ fn bars(hours: &[Record]) -> Vec<Bar> {
     let each = hours.len().div_ceil(BARS).max(1);
     let days = each > 2;
     let bar = |some: &[Record]| {
-        let at = some[0].text("timestamp");
+        let at = text::moment(&some[0].text("timestamp"));
         let name = if days { at.get(5..10) } else { at.get(11..16) };
         let sum = some.iter().filter_map(|one| one.int("count")).sum();
         (name.unwrap_or_default().to_owned(), vec![sum])
