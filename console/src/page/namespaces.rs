@@ -35,6 +35,10 @@ pub fn namespaces() -> AnyView {
         session.api()
     });
     load.poll_while(|one| one.text("clone_status") == "cloning");
+    let rows = Rows::new(load);
+    provide_context(rows);
+    let named = move |name: &str| rows.of.with(|one| one.first(&[name, "namespace_name"]));
+    let removed = Callback::new(move |()| session.namespaces_changed.update(|n| *n += 1));
     let create = RwSignal::new(false);
     let made = RwSignal::new(None::<Record>);
     let above = move || move || made.get().map(|answer| view! { <Running answer/> });
@@ -48,28 +52,27 @@ pub fn namespaces() -> AnyView {
         <ListPage title="Namespaces" text="Each holds its own files, documents and retrievers." load search offset columns=COLUMNS row
             blank=BLANK create=Create::Dialog("Create namespace", create) first=ViewFn::from(first) above=ViewFn::from(above)/>
         <Make open=create/>
+        <Removal open=rows.dialog("Delete") what="namespace" name=Signal::derive(move || named("namespace_name"))
+            loses="Its buckets, files, collections, documents, retrievers and pages go with it." api=Signal::derive(move || session.api())
+            path=Signal::derive(move || format!("/v1/namespaces/{}", text::escape(&named("namespace_id")))) done=removed/>
     }
     .into_any()
 }
 
 fn row(one: Record) -> AnyView {
-    let session = use_session();
+    let rows: Rows = expect_context();
     let id = one.first(&["namespace_id", "namespace_name"]);
-    let path = format!("/v1/namespaces/{}", text::escape(&id));
     let href = format!("/console/ns/{}/collections", text::escape(&id));
-    let removed = Callback::new(move |()| session.namespaces_changed.update(|n| *n += 1));
-    let remove = view! {
-        <Remove what="namespace" name=Signal::stored(one.text("namespace_name")) loses="Its buckets, files, collections, documents, retrievers and pages go with it."
-            api=Signal::derive(move || session.api()) path=Signal::stored(path) done=removed/>
-    };
+    let title = one.text("namespace_name");
+    let remove = rows.open("Delete", &title, &one);
     line(vec![
-        name(Some(href), one.text("namespace_name"), id),
+        name(Some(href), title, id),
         cell(
             "text-cell",
             view! { {one.text("description")}{copying(&one)} }.into_any(),
         ),
         cell("nowrap", when(one.opt("created_at"))),
-        cell("actions", remove.into_any()),
+        cell("actions", remove),
     ])
 }
 

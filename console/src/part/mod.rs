@@ -27,7 +27,7 @@ pub use list::{
     none_match, number, page_query, pictured, searched, table, tabs, tags, titled, two, words,
 };
 pub use menu::menu;
-pub use remove::{Confirm, Remove};
+pub use remove::{Confirm, Removal, Remove};
 pub use rows::{Act, Discard, Log, Rows, press};
 pub use show::{
     Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, fact, loaded, refusal,

@@ -14,9 +14,32 @@ pub fn Remove(
     #[prop(into)] path: Signal<String>,
     done: Callback<()>,
 ) -> AnyView {
+    let open = RwSignal::new(false);
+    view! {
+        <button type="button" class="btn" on:click=move |_| open.set(true)>"Delete"</button>
+        <Removal open what name loses api path done/>
+    }
+    .into_any()
+}
+
+/// The dialog alone: a list has one for all of its rows, which are drawn anew as they change.
+#[component]
+pub fn Removal(
+    open: RwSignal<bool>,
+    what: &'static str,
+    name: Signal<String>,
+    loses: &'static str,
+    api: Signal<Api>,
+    path: Signal<String>,
+    done: Callback<()>,
+) -> AnyView {
     let toasts: Toasts = expect_context();
-    let (open, typed) = (RwSignal::new(false), RwSignal::new(String::new()));
-    let change = Change::new();
+    let (typed, change) = (RwSignal::new(String::new()), Change::new());
+    Effect::new(move |_| {
+        if open.get() {
+            typed.set(String::new());
+        }
+    });
     let submit = Callback::new(move |()| {
         if typed.get_untracked().trim() != name.get_untracked() {
             change.refuse("this is not its name");
@@ -31,7 +54,6 @@ pub fn Remove(
         });
     });
     view! {
-        <button type="button" class="btn" on:click=move |_| { typed.set(String::new()); open.set(true); }>"Delete"</button>
         <Ask open title=format!("Delete this {what}?") label="Delete" danger=true change submit>
             <p>{loses}" This cannot be undone."</p>
             <Confirm name typed/>
