@@ -172,7 +172,7 @@ fn Lines(lines: RwSignal<Vec<Line>>) -> AnyView {
                 <input class="input" aria-label="Field name" placeholder="field" bind:value=one.name/>
                 <select class="select" aria-label="Type" on:change=move |e| one.kind.set(event_target_value(&e))>{types.collect::<Vec<_>>()}</select>
                 <button type="button" class="btn ghost icon" aria-label="Remove this field"
-                    on:click=move |_| lines.update(|all| all.retain(|l| l.id != one.id))><Icon name="close"/></button>
+                    on:click=move |_| { lines.update(|all| all.retain(|l| l.id != one.id)); schema::lead("#add-field".to_owned()); }><Icon name="close"/></button>
             </div>
         }
         .into_any()
@@ -181,7 +181,7 @@ fn Lines(lines: RwSignal<Vec<Line>>) -> AnyView {
         <fieldset class="stack-sm">
             <legend><strong>"Fields of an object"</strong></legend>
             <For each=move || lines.get() key=|l| l.id children=line/>
-            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>"Add a field"</button></div>
+            <div><button type="button" class="btn small" id="add-field" on:click=add><Icon name="plus" size=14/>"Add a field"</button></div>
         </fieldset>
     }
     .into_any()

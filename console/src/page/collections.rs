@@ -283,6 +283,8 @@ fn mapping((input, mine, fields): Input) -> AnyView {
         "text" => ("input-text", "The text comes from"),
         "image" => ("input-image", "The picture comes from"),
         "pdf" => ("input-pdf", "The PDF comes from"),
+        "video" => ("input-video", "The video comes from"),
+        "gif" => ("input-gif", "The animation comes from"),
         _ => ("input-other", "The input comes from"),
     };
     view! { <Choice id label value=mine options=fields/> }.into_any()

@@ -100,7 +100,7 @@ impl Exports {
                 let _ = waits.try_set(false);
                 // The dialog that would tell is gone by then.
                 if let (Err(problem), Some(true)) = (&answer, left.try_get_untracked()) {
-                    toasts.say(format!("The export is not written: {}", problem.message));
+                    toasts.warn(format!("The export is not written: {}", problem.message));
                 }
                 answer
             })

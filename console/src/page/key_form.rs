@@ -196,7 +196,7 @@ fn scopes(draft: Draft) -> AnyView {
             <legend class="label">"Where"</legend>
             <p class="muted">{none}</p>
             <For each=move || draft.scopes.get() key=|one| one.at children=move |one| scope(draft, one)/>
-            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>"Hold it to a resource"</button></div>
+            <div><button type="button" class="btn small add-scope" on:click=add><Icon name="plus" size=14/>"Hold it to a resource"</button></div>
         </fieldset>
     }
     .into_any()
@@ -220,12 +220,16 @@ fn scope(draft: Draft, one: Scope) -> AnyView {
         view! { <Check label=text::words(operation) checked=Signal::derive(move || one.operations.with(|all| all.contains(&operation))) set/> }.into_any()
     });
     let known = format!("scope-ids-{}", one.at);
+    let take = move |_| {
+        draft.scopes.update(|all| all.retain(|s| s.at != one.at));
+        schema::lead("dialog[open] .add-scope".to_owned());
+    };
     view! {
         <div class="scope">
             <div class="schema-row scope-row">
                 <select class="select" aria-label="Kind of resource" on:change=move |e| one.kind.set(event_target_value(&e))>{Vec::from(kinds)}</select>
                 <input class="input" aria-label="Id, or the start of ids and *" placeholder="an id, films-* or *" list=known.clone() bind:value=one.id required=true autocomplete="off" spellcheck="false"/>
-                <button type="button" class="btn ghost icon" aria-label="Remove this resource" on:click=move |_| draft.scopes.update(|all| all.retain(|s| s.at != one.at))><Icon name="close"/></button>
+                <button type="button" class="btn ghost icon" aria-label="Remove this resource" on:click=take><Icon name="close"/></button>
             </div>
             {offers(known, one.kind)}
             <details class="more"><summary>"Only some operations"</summary><div class="options">{Vec::from(operations)}</div></details>

@@ -157,6 +157,8 @@ fn Settings(open: RwSignal<bool>, about: Load) -> AnyView {
     let (name, mail) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let change = Change::new();
     Effect::new(move |_| {
+        // What was written and not saved is not there when it opens again.
+        open.track();
         if let Some(org) = about.good() {
             name.set(org.text("organization_name"));
             mail.set(org.text("billing_email"));

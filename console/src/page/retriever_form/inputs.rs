@@ -78,7 +78,7 @@ pub fn Inputs(lines: Lines) -> AnyView {
             <h2 id="inputs-head">"Inputs"</h2>
             <p class="muted">"What a search asks for. Stages read an input as {{INPUT.name}}."</p>
             <For each=move || lines.get() key=|line| line.id children=move |line| input(lines, line)/>
-            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>"Add an input"</button></div>
+            <div><button type="button" class="btn small" id="add-input" on:click=add><Icon name="plus" size=14/>"Add an input"</button></div>
             <datalist id="templates">{templates}</datalist>
         </section>
     }
@@ -100,13 +100,17 @@ fn input(lines: Lines, line: Line) -> AnyView {
     let set = move |member: &'static str, text: String| {
         line.field.update(|field| field[member] = text.into())
     };
+    let take = move |_| {
+        lines.update(|all| all.retain(|one| one.id != line.id));
+        schema::lead("#add-input".to_owned());
+    };
     view! {
         <div class="input-row">
             <input class="input" aria-label="Name of the input" placeholder="name" bind:value=line.name autocomplete="off" spellcheck="false"/>
             <select class="select" aria-label="Type" on:change=move |e| set("type", event_target_value(&e))>{kinds.collect::<Vec<_>>()}</select>
             <input class="input" aria-label="Description" placeholder="what it is for" prop:value=now.text("description") on:input=move |e| set("description", event_target_value(&e))/>
             <Check label="Required" checked=line.required set=move |on| line.required.set(on)/>
-            <button type="button" class="btn ghost icon" aria-label="Remove this input" on:click=move |_| lines.update(|all| all.retain(|one| one.id != line.id))><Icon name="close"/></button>
+            <button type="button" class="btn ghost icon" aria-label="Remove this input" on:click=take><Icon name="close"/></button>
         </div>
     }
     .into_any()

@@ -72,17 +72,13 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
         "array" if !texts(schema) && schema.record("items").text("type") == "object" => {
             return list(form, path, name, &schema.record("items"));
         }
-        "array" if schema.record("items").value("of").is_some() => {
-            let inside = several(form, path, &schema.record("items"));
-            let hint = view! { <span class="hint">{schema.text("description")}</span> };
-            return group(label, view! { {inside}{hint} }.into_any());
-        }
         "object" if schema.text("format") == "query" => return query(form, path),
-        "array" if schema.record("items").value("enum").is_some() => {
+        "array" if is_chosen(&schema.record("items")) => {
             let inside = several(form, path, &schema.record("items"));
             let hint = schema.opt("description");
             let hint = hint.map(|hint| view! { <span class="hint">{hint}</span> });
-            return group(label, view! { {inside}{hint} }.into_any());
+            let fault = form.faults.told(place_of(path), format!("{id}-fault"));
+            return group(label, view! { {inside}{hint}{fault} }.into_any());
         }
         // A group of the body that is none for the reader.
         "object" if schema.flag("plain") && !has("title") => return fields(form, path, schema),
@@ -103,6 +99,11 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
         .then(|| view! { <span class="hint" id=format!("{id}-hint")>{hint}</span> });
     let fault = form.faults.told(place_of(path), format!("{id}-fault"));
     view! { <div class="field"><label for=id>{label}</label>{inside}{note}{fault}</div> }.into_any()
+}
+
+/// Whether the values of a list are ticked among those that there are.
+fn is_chosen(items: &Record) -> bool {
+    items.value("of").is_some() || items.value("enum").is_some()
 }
 
 /// A field's place as refusals name it.
