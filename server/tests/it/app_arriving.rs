@@ -72,6 +72,12 @@ async fn only_who_was_invited_makes_an_account(database: Database) {
     server.call("DELETE", &path, Value::Null).await.ok();
     let late = bob.post("/_auth/verify", &[("token", &token)]).await;
     assert_eq!(late.status, 410);
+    // There is nothing to fill in for a link that is over, and a way to another.
+    let over = late.body.as_str().unwrap();
+    assert!(
+        over.contains("/_auth/sign-up?") && !over.contains("<form"),
+        "{over}"
+    );
     assert_eq!(bob.session(), None);
 
     invite(&server, &id, "ada@example.com").await;

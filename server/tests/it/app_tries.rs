@@ -56,6 +56,34 @@ both! {
 }
 
 both! {
+    async fn what_came_too_early_need_not_be_typed_again(server) {
+        app(&server, "club", json!({"mode": "clerk", "clerk_allowed_providers": ["email"]})).await;
+        server.app.clock().hold();
+        let form = [("email", "ada@example.com"), ("password", "a lamp in the cove"), ("return_to", "/films?q=sea")];
+        let mut refused = post(&server, "/_auth/sign-in", &form).await;
+        for _ in 0..10 {
+            if refused.status == 429 {
+                break;
+            }
+            refused = post(&server, "/_auth/sign-in", &form).await;
+        }
+        assert_eq!(refused.status, 429);
+        let page = refused.body.as_str().unwrap();
+        let passing = format!("<span data-wait aria-live=\"off\">{}</span> s", wait(&refused));
+        for part in ["value=\"ada@example.com\"", "name=\"return_to\" value=\"/films?q=sea\"", "action=\"/_auth/sign-in\"", passing.as_str()] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("a lamp in the cove"), "{page}");
+
+        // What is no address is told beside the field, too.
+        let odd = post(&server, "/_auth/forgot", &[("email", "no address")]).await;
+        assert_eq!(odd.status, 422);
+        let page = odd.body.as_str().unwrap();
+        assert!(page.contains("no e-mail address") && page.contains("value=\"no address\""), "{page}");
+    }
+}
+
+both! {
     async fn a_restart_forgets_no_wrong_password_of_an_app(server) {
         app(&server, "club", json!({"mode": "password", "password": "sesame, the first"})).await;
         server.app.clock().hold();

@@ -326,7 +326,8 @@ pub(super) async fn forgot(asked: &Asked<'_>) -> Result<Response> {
     let known = &asked.app.hosting.auth;
     known.throttle.address(asked.app).await?;
     let Some(email) = address(asked.text("email")) else {
-        return Err(ApiError::bad_request("", "This is no e-mail address."));
+        let why = Some("This is no e-mail address.".to_owned());
+        return Ok(views::forgot(asked, StatusCode::UNPROCESSABLE_ENTITY, why));
     };
     known
         .throttle

@@ -67,6 +67,8 @@ struct Asked<'a> {
     form: requests::Fields,
     /// The way in that the request takes; empty where it leads to no session.
     way: &'static str,
+    /// Seconds until it may come again, where it came too early.
+    wait: Option<u64>,
 }
 
 impl Asked<'_> {
@@ -89,8 +91,22 @@ impl Asked<'_> {
     }
 
     fn page(&self, status: StatusCode, page: &Page) -> Response {
-        render(status, &self.site.style(), page)
+        let wait = self.wait.or(page.wait);
+        let page = Page {
+            wait,
+            ..page.clone()
+        };
+        waiting(render(status, &self.site.style(), &page), wait)
     }
+}
+
+/// An answer that says when to come again, where it came too early.
+fn waiting(mut response: Response, wait: Option<u64>) -> Response {
+    if let Some(seconds) = wait {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 /// Answers a request to `/_auth` of an app.
@@ -107,9 +123,11 @@ pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Resp
     if !apps::has_sign_in(site.hosted.auth_config.as_ref()) {
         return missing(&site);
     }
+    let query = requests::fields(parts.uri.query().unwrap_or_default().as_bytes());
+    let mut back = requests::own_path(query.get("return_to").map_or("", String::as_str));
     let outcome = match (get, parts.method == Method::POST) {
-        (true, _) => read(app, &site, path, &parts).await,
-        (_, true) => write(app, &site, path, &parts, body).await,
+        (true, _) => read(app, &site, path, (&parts, query)).await,
+        (_, true) => write(app, &site, path, (&parts, query, body), &mut back).await,
         _ => Err(ApiError::method_not_allowed(
             "",
             "this address is read, or posted to",
@@ -120,7 +138,7 @@ pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Resp
         let visitor = visitor_of(&site, way, &parts.headers);
         repeats::not_signed_in(app, &visitor, failed.user_id.as_deref(), failed.code);
     }
-    let mut response = outcome.unwrap_or_else(|error| refused(&site, path, error));
+    let mut response = outcome.unwrap_or_else(|error| refused(&site, path, &back, error));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     files::common(headers);
@@ -187,14 +205,20 @@ impl Failed {
     }
 }
 
-async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Response> {
+async fn read(
+    app: &App,
+    site: &Site,
+    path: &str,
+    (parts, query): (&Parts, requests::Fields),
+) -> Result<Response> {
     let asked = Asked {
         app,
         site,
         headers: &parts.headers,
-        query: requests::fields(parts.uri.query().unwrap_or_default().as_bytes()),
+        query,
         form: requests::Fields::default(),
         way: way_in(true, path),
+        wait: None,
     };
     match path {
         "/session" => session::tell(&asked).await,
@@ -202,7 +226,7 @@ async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Respo
         "/users" => session::people(&asked).await,
         "/sign-in" => Ok(views::sign_in(&asked, StatusCode::OK, None)),
         "/sign-up" => Ok(views::sign_up(&asked, StatusCode::OK, None)),
-        "/forgot" => Ok(views::forgot(&asked)),
+        "/forgot" => Ok(views::forgot(&asked, StatusCode::OK, None)),
         "/reset" => Ok(views::reset(&asked, StatusCode::OK, None)),
         "/verify" => flow::verify_page(&asked).await,
         "/done" => Ok(views::done(&asked)),
@@ -217,34 +241,67 @@ async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Respo
     }
 }
 
-async fn write(app: &App, site: &Site, path: &str, parts: &Parts, body: Body) -> Result<Response> {
+/// `back` becomes the path of the app that the form leads back to, also where it fails.
+async fn write(
+    app: &App,
+    site: &Site,
+    path: &str,
+    (parts, query, body): (&Parts, requests::Fields, Body),
+    back: &mut String,
+) -> Result<Response> {
     same_origin(&parts.headers, &parts.uri)?;
     let form = requests::body(&parts.headers, body).await?;
     let asked = Asked {
         app,
         site,
         headers: &parts.headers,
-        query: requests::fields(parts.uri.query().unwrap_or_default().as_bytes()),
+        query,
         form,
         way: way_in(false, path),
+        wait: None,
     };
-    match path {
-        "/sign-in" => flow::sign_in(&asked).await,
-        "/sign-up" => flow::sign_up(&asked).await,
-        "/verify" => flow::verify(&asked).await,
-        "/forgot" => flow::forgot(&asked).await,
-        "/reset" => flow::reset(&asked).await,
-        "/sign-out" => session::sign_out(&asked).await,
-        "/start" => provider::start(&asked).await,
-        "/passkeys/options" => passkeys::options(&asked).await,
-        "/passkeys/sign-in" => passkeys::sign_in(&asked).await,
-        "/passkeys/add" => passkeys::add(&asked).await,
-        "/passkeys/remove" => passkeys::remove(&asked).await,
-        "/sessions/end" => sessions::end(&asked).await,
-        "/account" => account::rename(&asked).await,
-        "/password" => account::change_password(&asked).await,
-        _ => Ok(missing(site)),
+    *back = asked.return_to();
+    match written(&asked, path).await {
+        Err(error) => again(asked, path, error),
+        answered => answered,
     }
+}
+
+async fn written(asked: &Asked<'_>, path: &str) -> Result<Response> {
+    match path {
+        "/sign-in" => flow::sign_in(asked).await,
+        "/sign-up" => flow::sign_up(asked).await,
+        "/verify" => flow::verify(asked).await,
+        "/forgot" => flow::forgot(asked).await,
+        "/reset" => flow::reset(asked).await,
+        "/sign-out" => session::sign_out(asked).await,
+        "/start" => provider::start(asked).await,
+        "/passkeys/options" => passkeys::options(asked).await,
+        "/passkeys/sign-in" => passkeys::sign_in(asked).await,
+        "/passkeys/add" => passkeys::add(asked).await,
+        "/passkeys/remove" => passkeys::remove(asked).await,
+        "/sessions/end" => sessions::end(asked).await,
+        "/account" => account::rename(asked).await,
+        "/password" => account::change_password(asked).await,
+        _ => Ok(missing(asked.site)),
+    }
+}
+
+/// A form that came too early is there again as it was filled in, with how long to wait. Any other fault is told by itself.
+fn again(asked: Asked<'_>, path: &str, error: ApiError) -> Result<Response> {
+    if error.wait().is_none() || !views::has_form(path) {
+        return Err(error);
+    }
+    let (wait, message) = (error.wait(), error.message());
+    let code = error.code();
+    let code = code.filter(|_| error.kind() == "TooManyRequestsError");
+    let status = error.into_response().status();
+    let asked = Asked { wait, ..asked };
+    let page = views::again(&asked, path, status, message);
+    Ok(match code {
+        Some(code) => Failed::mark(page, None, code),
+        None => page,
+    })
 }
 
 /// Whether a page of this very host sends the request: browsers say so, and no page can say it for them.
@@ -282,8 +339,8 @@ fn missing(site: &Site) -> Response {
     render(StatusCode::NOT_FOUND, &site.style(), &page)
 }
 
-/// What scripts ask is refused in JSON, what people see on a page.
-fn refused(site: &Site, path: &str, error: ApiError) -> Response {
+/// What scripts ask is refused in JSON, what people see on a page, from which they sign in to where they were going.
+fn refused(site: &Site, path: &str, back: &str, error: ApiError) -> Response {
     let by_script = [
         "/session",
         "/me",
@@ -302,18 +359,12 @@ fn refused(site: &Site, path: &str, error: ApiError) -> Response {
         error: Some(message),
         wait,
         links: vec![
-            ("/_auth/sign-in".into(), "Sign in"),
+            (views::link_back("sign-in", back), "Sign in"),
             ("/".into(), "To the app"),
         ],
         ..Default::default()
     };
-    let mut response = render(answer.status(), &site.style(), &page);
-    if let Some(seconds) = wait {
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, seconds.into());
-    }
-    response
+    waiting(render(answer.status(), &site.style(), &page), wait)
 }
 
 /// What is kept instead of a secret that a browser holds.

@@ -67,7 +67,7 @@ pub(super) fn link(page: &str, asked: &Asked<'_>) -> String {
     link_back(page, &asked.return_to())
 }
 
-fn link_back(page: &str, return_to: &str) -> String {
+pub(super) fn link_back(page: &str, return_to: &str) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("return_to", return_to)
         .finish();
@@ -331,10 +331,11 @@ pub(super) fn mail_sent(asked: &Asked<'_>, email: &str) -> Response {
     asked.page(StatusCode::OK, &page)
 }
 
-pub(super) fn forgot(asked: &Asked<'_>) -> Response {
+pub(super) fn forgot(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
     let page = Page {
         title: "Forgot your password?".into(),
         text: "We send you a link with which you choose a new one.".into(),
+        error,
         action: Some("/_auth/forgot"),
         fields: vec![email(asked.text("email"))],
         button: "Send the link",
@@ -342,16 +343,29 @@ pub(super) fn forgot(asked: &Asked<'_>) -> Response {
         return_to: asked.return_to(),
         ..Default::default()
     };
-    asked.page(StatusCode::OK, &page)
+    asked.page(status, &page)
+}
+
+/// A link that is over leads on to another: a form would be filled in for nothing.
+fn is_over(status: StatusCode) -> bool {
+    status == StatusCode::GONE
 }
 
 pub(super) fn reset(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
+    let links = match is_over(status) {
+        true => vec![
+            (link("forgot", asked), "Ask for a new link"),
+            (link("sign-in", asked), "Sign in"),
+        ],
+        false => Vec::new(),
+    };
     let page = Page {
         title: "Choose a new password".into(),
         error,
-        action: Some("/_auth/reset"),
+        action: (!is_over(status)).then_some("/_auth/reset"),
         fields: vec![token(asked), new_password()],
         button: "Keep the new password",
+        links,
         return_to: asked.return_to(),
         ..Default::default()
     };
@@ -367,17 +381,45 @@ pub(super) fn verify(asked: &Asked<'_>, status: StatusCode, error: Option<String
     if begun_here.is_none() || error.is_some() {
         fields.push(old_password());
     }
+    let links = match is_over(status) {
+        true => vec![
+            (link("sign-up", asked), "Make an account"),
+            (link("sign-in", asked), "Sign in"),
+        ],
+        false => Vec::new(),
+    };
     let page = Page {
         title: "Confirm your address".into(),
         text: "If you did not ask for an account, close this page: nothing happens.".into(),
         error,
-        action: Some("/_auth/verify"),
+        links,
+        action: (!is_over(status)).then_some("/_auth/verify"),
         fields,
         button: "Confirm and sign in",
         return_to: asked.return_to(),
         ..Default::default()
     };
     asked.page(status, &page)
+}
+
+/// Whether what is posted there is a form that can be shown again from what was sent.
+pub(super) fn has_form(path: &str) -> bool {
+    matches!(
+        path,
+        "/sign-in" | "/sign-up" | "/forgot" | "/reset" | "/verify"
+    )
+}
+
+/// That form once more, as it was filled in but for passwords.
+pub(super) fn again(asked: &Asked<'_>, path: &str, status: StatusCode, error: String) -> Response {
+    let error = Some(error);
+    match path {
+        "/sign-up" => sign_up(asked, status, error),
+        "/forgot" => forgot(asked, status, error),
+        "/reset" => reset(asked, status, error),
+        "/verify" => verify(asked, status, error),
+        _ => sign_in(asked, status, error),
+    }
 }
 
 /// What whoever follows the link of an account once more is told.
