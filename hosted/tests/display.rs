@@ -283,6 +283,7 @@ async fn days_and_moments_are_asked_for_as_retrievers_take_them() {
         input("until", "datetime"),
         input("lent", "boolean"),
     ]);
+    whole["inputs"][2]["helper_text"].take();
     let mut host = fake(whole, &[json!({"title": "Walden"})]);
     host.page.input_schema = serde_json::from_value(schema.clone()).unwrap();
     let host = Arc::new(host);
@@ -297,6 +298,8 @@ async fn days_and_moments_are_asked_for_as_retrievers_take_them() {
         ["1904-01-01T10:30"]
     );
     assert_eq!(page.texts("#in-lent-note"), ["The lent."]);
+    // Browsers tell no zone.
+    assert_eq!(page.texts("#in-until-note"), ["The time is that of UTC."]);
     assert_eq!(
         page.attributes("input[type=checkbox]", "aria-describedby"),
         ["in-lent-note"]

@@ -85,6 +85,10 @@ async fn a_password_opens_a_page_and_nothing_keeps_it() {
         (often.status, often.headers["retry-after"].to_str().unwrap()),
         (StatusCode::TOO_MANY_REQUESTS, "7")
     );
+    assert_eq!(
+        often.texts("[role=alert]"),
+        ["Too many wrong passwords. Wait 7 s, then try again."]
+    );
     let right = post("password=sesame&to=/r/books%3Fquery%3Dsea").await;
     assert_eq!(right.status, StatusCode::SEE_OTHER);
     assert_eq!(right.headers["location"], "/r/books?query=sea");

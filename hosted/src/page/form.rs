@@ -160,11 +160,16 @@ fn said(input: &Input) -> Option<String> {
         let is_one = input.is_typed_list() && accepts(input).is_none();
         is_one.then(|| "Put commas between several.".to_owned())
     };
+    // Browsers ask for a time without a zone.
+    let drawn = input.config.input_type.as_str();
+    let is_time = matches!(drawn, "datetime" | "datetime-local");
+    let zone = || is_time.then(|| "The time is that of UTC.".to_owned());
     let wrong = input.error.map(str::to_owned);
     wrong
         .or_else(|| input.config.helper_text.clone())
         .or_else(choose)
         .or_else(several)
+        .or_else(zone)
 }
 
 fn described(input: &Input) -> Option<String> {

@@ -25,8 +25,8 @@ pub enum Asked {
     First,
     /// What was tried is not the password.
     Wrong,
-    /// Too much was tried.
-    TooOften,
+    /// Too much was tried: the seconds until another try.
+    TooOften(u64),
 }
 
 /// What was filled in.
@@ -42,7 +42,7 @@ pub struct Attempt {
 /// The form, and nothing of what is behind it.
 pub fn locked(host: &dyn Host, public_name: &str, to: &str, asked: Asked) -> Response {
     let status = match asked {
-        Asked::TooOften => StatusCode::TOO_MANY_REQUESTS,
+        Asked::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::FORBIDDEN,
     };
     let document = form(host, public_name, to, asked);
@@ -54,11 +54,13 @@ fn form(host: &dyn Host, public_name: &str, to: &str, asked: Asked) -> Document 
     let to = to.to_owned();
     let fault = match asked {
         Asked::First => None,
-        Asked::Wrong => Some("This is not the password of this page."),
-        Asked::TooOften => Some("Too many wrong passwords. Wait a moment, then try again."),
+        Asked::Wrong => Some("This is not the password of this page.".to_owned()),
+        Asked::TooOften(wait) => Some(format!(
+            "Too many wrong passwords. Wait {wait} s, then try again."
+        )),
     };
     stating(host, "This page is protected", move || {
-        let described = fault.map(|_| "password-note");
+        let described = fault.as_ref().map(|_| "password-note");
         let fault = fault.map(|text| {
             view! { <p class="note bad" id="password-note" role="alert">{text}</p> }
         });
@@ -101,7 +103,7 @@ pub async fn unlock(
         Ok(Unlock::Wrong) => locked(&*host, &public_name, &to, Asked::Wrong),
         Ok(Unlock::Nothing) => nothing(&*host),
         Err(HostError::Busy { retry_after_s }) => {
-            let mut reply = locked(&*host, &public_name, &to, Asked::TooOften);
+            let mut reply = locked(&*host, &public_name, &to, Asked::TooOften(retry_after_s));
             reply
                 .headers_mut()
                 .insert(header::RETRY_AFTER, retry_after_s.into());

@@ -66,7 +66,7 @@ pub(super) async fn answer(app: &App, site: &Site, hash: &str, request: Request)
     if request.method() == Method::POST && path == UNLOCK {
         return match unlock(app, site, hash, request).await {
             Ok(response) => response,
-            Err(error) => refused(site, error),
+            Err(error) => refused(site, error, "/"),
         };
     }
     let get = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -139,7 +139,7 @@ async fn unlock(app: &App, site: &Site, hash: &str, request: Request) -> Result<
     let text = |name: &str| sent.get(name).map_or("", String::as_str);
     let return_to = requests::own_path(text("return_to"));
     let tried = text("password");
-    let refused = |code| {
+    let noted = |code| {
         let visitor = Stranger {
             org_id: &site.org_id,
             app_id: site.app_id(),
@@ -150,17 +150,20 @@ async fn unlock(app: &App, site: &Site, hash: &str, request: Request) -> Result<
     };
     // A hash that is gone is no hash of anything.
     let checked = match hash {
-        "" => Checked::Wrong,
-        _ => password::check(app, site.app_id(), front::address(), hash, tried)
-            .await
-            .inspect_err(|error| {
-                if error.kind() == "TooManyRequestsError" {
-                    refused("too_many_tries");
-                }
-            })?,
+        "" => Ok(Checked::Wrong),
+        _ => password::check(app, site.app_id(), front::address(), hash, tried).await,
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(error) => {
+            if error.kind() == "TooManyRequestsError" {
+                noted("too_many_tries");
+            }
+            return Ok(refused(site, error, &return_to));
+        }
     };
     if !checked.is_right() {
-        refused("password_wrong");
+        noted("password_wrong");
         let told = Told {
             error: Some("This is not the password.".to_owned()),
             wait: None,
@@ -215,15 +218,15 @@ fn form(site: &Site, status: StatusCode, told: Told, return_to: &str) -> Respons
     render(status, &site.style(), &page)
 }
 
-/// Too many tries, or no form at all: told on the page, with how long to wait.
-fn refused(site: &Site, error: ApiError) -> Response {
+/// Too many tries, or no form at all: told on the page, with how long to wait. It leads to where it would have.
+fn refused(site: &Site, error: ApiError, return_to: &str) -> Response {
     let (wait, message) = (error.wait(), error.message());
     let status = error.into_response().status();
     let told = Told {
         error: Some(message),
         wait,
     };
-    let mut response = form(site, status, told, "/");
+    let mut response = form(site, status, told, return_to);
     if let Some(seconds) = wait {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, seconds.into());

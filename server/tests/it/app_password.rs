@@ -108,7 +108,9 @@ both! {
         server.app.clock().hold();
         let mut slowed = None;
         for number in 0..10 {
-            let answer = visitor.post("/_auth/unlock", &[("password", &format!("guess number {number}"))]).await;
+            let guess = format!("guess number {number}");
+            let form = [("password", guess.as_str()), ("return_to", "/films?q=sea")];
+            let answer = visitor.post("/_auth/unlock", &form).await;
             if answer.status == 429 {
                 slowed = Some(answer);
                 break;
@@ -117,7 +119,8 @@ both! {
         }
         let slowed = slowed.unwrap();
         let passing = format!("<span data-wait aria-live=\"off\">{}</span> s", slowed.headers["retry-after"].to_str().unwrap());
-        assert!(slowed.body.as_str().unwrap().contains(&passing), "{:#}", slowed.body);
+        let told = slowed.body.as_str().unwrap();
+        assert!(told.contains(&passing) && told.contains("name=\"return_to\" value=\"/films?q=sea\""), "{told}");
         server.app.clock().advance(3600);
         assert_eq!(visitor.post("/_auth/unlock", &[("password", GIVEN)]).await.status, 303);
     }
