@@ -126,6 +126,61 @@ both! {
         assert_eq!(ended(&server, &namespace, &path).await["object_ids"], json!([ids[1]]));
     }
 
+    async fn a_trigger_processes_documents_of_a_batch_again(server) {
+        let namespace = server.namespace("redone").await;
+        let collection = async |name: &str, source: Value, required: bool| {
+            let body = json!({"collection_name": name, "source": source, "feature_extractor": {
+                "feature_extractor_name": "text_extractor", "version": "v1",
+                "field_passthrough": [{"source_path": "topic", "required": required}]}});
+            let made = server.call_in(&namespace, "POST", "/v1/collections", body).await.ok();
+            made["collection_id"].as_str().unwrap().to_owned()
+        };
+        // Documents that nobody made of objects: the batch of them has no bucket.
+        let letters = collection("letters", json!({"type": "direct_upsert"}), false).await;
+        let source = json!({"type": "collection", "collection_ids": [letters]});
+        let strict = collection("strict", source, true).await;
+        let path = format!("/v1/collections/{letters}/documents");
+        let write = async |body: Value| {
+            let made = server.call_in(&namespace, "POST", &path, body).await.ok();
+            made["document_id"].as_str().unwrap().to_owned()
+        };
+        let good = write(json!({"text": "dear sir", "topic": "letter"})).await;
+        let bad = write(json!({"text": "hello there"})).await;
+        let trigger = format!("/v1/collections/{strict}/trigger");
+        let begun = server.call_in(&namespace, "POST", &trigger, json!({})).await;
+        assert_eq!(begun.status, 202, "{:#}", begun.body);
+        let id = begun.body["batch_id"].as_str().unwrap();
+        let path_of = |id: &str| format!("/v1/batches/{id}");
+        let batch = ended(&server, &namespace, &path_of(id)).await;
+        assert_eq!((&batch["status"], &batch["failed_object_count"]), (&json!("COMPLETED_WITH_ERRORS"), &json!(1)), "{batch:#}");
+
+        // What failed is mended, and alone is done again.
+        server.call_in(&namespace, "PATCH", &format!("{path}/{bad}"), json!({"topic": "greeting"})).await.ok();
+        let task = fired(&server, &namespace, json!({"batch_id": id, "retry_failed_only": true})).await;
+        assert_eq!((&task["status"], &task["outputs"][0]["objects"]), (&json!("COMPLETED"), &json!(1)), "{task:#}");
+        let batch = ended(&server, &namespace, &path_of(id)).await;
+        assert_eq!((&batch["status"], &batch["failed_object_count"]), (&json!("COMPLETED"), &json!(0)), "{batch:#}");
+        assert_eq!(count(&server, &namespace, &strict).await, 2);
+
+        // All of them, or those that match, in a new batch.
+        let letter = json!({"AND": [{"field": "topic", "operator": "eq", "value": "letter"}]});
+        for (filters, meant) in [(json!({}), vec![&good, &bad]), (letter, vec![&good])] {
+            let task = fired(&server, &namespace, json!({"batch_id": id, "filters": filters})).await;
+            assert_eq!(task["status"], "COMPLETED", "{task:#}");
+            let again = task["outputs"][0]["batch_id"].as_str().unwrap();
+            assert_ne!(again, id);
+            let done = ended(&server, &namespace, &path_of(again)).await;
+            let ids = done["object_ids"].as_array().unwrap();
+            let all = meant.iter().all(|one| ids.contains(&json!(one)));
+            assert_eq!((&done["status"], ids.len(), all), (&json!("COMPLETED"), meant.len(), true), "{done:#}");
+            assert_eq!(count(&server, &namespace, &strict).await, 2);
+        }
+        // Documents that match nothing make no batch.
+        let none = json!({"AND": [{"field": "topic", "operator": "eq", "value": "bill"}]});
+        let task = fired(&server, &namespace, json!({"batch_id": id, "filters": none})).await;
+        assert_eq!(task["status"], "SKIPPED", "{task:#}");
+    }
+
     async fn objects_of_several_buckets_are_processed_by_name(server) {
         let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
         let schema = json!({"properties": {"title": {"type": "string"}, "text": {"type": "text"}}});

@@ -2,10 +2,11 @@
 //! namespace.
 
 use loupe_wire::{
-    BatchModel, CollectionResponse, CreateBatchRequest, Filter, NamespaceOperation, Object,
-    Trigger, TriggerActionConfigBatchRerun, TriggerActionConfigCollectionTrigger,
-    TriggerActionConfigRetrieverExecution, TriggerActionConfigTaxonomyEnrichment,
-    TriggerActionType, TriggerCollectionRequest, Value, reading,
+    BatchModel, BatchType, CollectionResponse, CreateBatchRequest, Filter, NamespaceOperation,
+    Object, SubmitBatchRequest, Trigger, TriggerActionConfigBatchRerun,
+    TriggerActionConfigCollectionTrigger, TriggerActionConfigRetrieverExecution,
+    TriggerActionConfigTaxonomyEnrichment, TriggerActionType, TriggerCollectionRequest, Value,
+    reading,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
@@ -172,6 +173,16 @@ async fn process(
     config: TriggerActionConfigCollectionTrigger,
 ) -> Result<Vec<Value>> {
     let (collection, request) = triggered(app, scope, config).await?;
+    begin(app, scope, collection, request).await
+}
+
+/// Queues the batches that process a collection, and answers them.
+async fn begin(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: CollectionResponse,
+    request: TriggerCollectionRequest,
+) -> Result<Vec<Value>> {
     let answer = batches::trigger(app, scope, collection, request).await?;
     let made = answer.batch_ids.iter().zip(&answer.task_ids);
     Ok(made
@@ -215,16 +226,22 @@ async fn rerun(
 ) -> Result<Vec<Value>> {
     let batch = batch(app, scope, &config.batch_id).await?;
     if config.retry_failed_only {
-        let bucket = &batch.bucket_id;
+        let (bucket, ask) = (&batch.bucket_id, SubmitBatchRequest::default());
         let failed = batches::Again::Failed {
             tier: -1,
             error_type: String::new(),
         };
-        let (task, objects) = batches::retry(app, scope, bucket, &config.batch_id, failed).await?;
-        return Ok(vec![json!({ "task_id": task.task_id, "objects": objects })]);
+        // Not by way of the bucket: a batch of documents may have none.
+        let queued = batches::queue(app, scope, bucket, &config.batch_id, ask, failed).await?;
+        return Ok(vec![
+            json!({ "task_id": queued.0.task_id, "objects": queued.1 }),
+        ]);
     }
     // A batch that ended stays what it was: its objects are processed by a new one, as far as they are there.
     let filters = config.filters;
+    if batch.r#type == BatchType::Collection {
+        return rerun_documents(app, scope, batch, filters).await;
+    }
     let object_ids = match filters.is_empty() {
         true => Some(batches::there(app, scope, &batch).await?),
         false => None,
@@ -240,4 +257,25 @@ async fn rerun(
     Ok(vec![
         json!({ "batch_id": again.batch_id, "task_id": again.task_id }),
     ])
+}
+
+/// A batch of documents is made anew as it was made: by its collection, of the same documents, or of those of the sources
+/// that match.
+async fn rerun_documents(
+    app: &App,
+    scope: &Scope<Write>,
+    batch: BatchModel,
+    filters: Object,
+) -> Result<Vec<Value>> {
+    // The first one is that which was processed; the others are over it.
+    let mut collection_ids = batch.collection_ids.into_iter().flatten();
+    let collection_id = collection_ids.next().unwrap_or_default();
+    let operation = NamespaceOperation::ExecuteJob;
+    let collection = collections::find(app, scope, &collection_id, operation).await?;
+    let request = TriggerCollectionRequest {
+        object_ids: filters.is_empty().then_some(batch.object_ids),
+        source_filters: (!filters.is_empty()).then(|| Filter(filters.into())),
+        ..Default::default()
+    };
+    begin(app, scope, collection, request).await
 }
