@@ -152,6 +152,36 @@ both! {
         assert_eq!((exports.len(), &exports[0]["change"], &exports[0]["format"]), (1, &json!("collection_exported"), &json!("csv")));
     }
 
+    async fn batches_uploads_and_migrations_that_go_are_told(server) {
+        let told = Told { server: &server, namespace: server.namespace("going").await };
+        let bucket = told.call("POST", "/v1/buckets", json!({"bucket_name": "b", "bucket_schema": {"properties": {"title": {"type": "string"}}}})).await;
+        let bucket = text(&bucket["bucket_id"]).to_owned();
+        let home = format!("/v1/buckets/{bucket}");
+        let object = told.call("POST", &format!("{home}/objects"), json!({"title": "one"})).await;
+        let batch = told.call("POST", &format!("{home}/batches"), json!({"object_ids": [object["object_id"]]})).await;
+        let path = format!("{home}/batches/{}", text(&batch["batch_id"]));
+        told.call("DELETE", &path, Value::Null).await;
+        server.call_in(&told.namespace, "DELETE", &path, Value::Null).await.error(404, "NotFoundError");
+        let upload = json!({"filename": "a.txt", "content_type": "text/plain"});
+        let upload = told.call("POST", &format!("{home}/uploads"), upload).await;
+        let path = format!("{home}/uploads/{}", text(&upload["upload_id"]));
+        told.call("DELETE", &path, Value::Null).await;
+        server.call_in(&told.namespace, "DELETE", &path, Value::Null).await.error(404, "NotFoundError");
+        let mut changes = told.changes(&format!("action=bucket_updated&resource_id={bucket}")).await;
+        // Of one moment, they have no order.
+        changes.sort_by_key(|one| text(&one["change"]).to_owned());
+        assert_eq!(changes, [
+            json!({"change": "batch_deleted", "batch_id": batch["batch_id"], "status": "DRAFT"}),
+            json!({"change": "upload_deleted", "upload_id": upload["upload_id"]}),
+        ]);
+
+        let config = json!({"migration_type": "copy", "source_namespace_id": told.namespace, "target_namespace_name": "gone"});
+        let made = told.call("POST", "/v1/namespaces/migrations/", json!({"config": config})).await;
+        told.call("DELETE", &format!("/v1/namespaces/migrations/{}", text(&made["migration_id"])), Value::Null).await;
+        let changes = told.changes(&format!("action=namespace_updated&resource_id={}", told.namespace)).await;
+        assert_eq!(changes, [json!({"change": "migration_deleted", "migration_id": made["migration_id"]})]);
+    }
+
     async fn apps_are_told_of_the_organization_without_their_variables(server) {
         let told = Told { server: &server, namespace: server.namespace("home").await };
         let made = told.call("POST", "/v1/apps", json!({"slug": "reading-room", "meta": {"title": "Reading room"}})).await;

@@ -29,6 +29,7 @@ use loupe_wire::{
     BatchModel, BatchProgress, FailedDocument, FailedObjectRecord, NamespaceOperation,
     ResourceType, TaskStatusEnum, reading,
 };
+use serde_json::json;
 
 pub use again::{Again, NOTHING_TO_PROCESS, is_busy, is_nothing};
 pub use dropping::{LeftOut, tell};
@@ -44,10 +45,14 @@ pub use submitting::{
 pub use supervising::supervise;
 pub use triggering::{check_trigger, trigger};
 
-use super::{buckets::BUCKETS, objects};
+use super::{
+    audit::{self, PartOf},
+    buckets::BUCKETS,
+    objects,
+};
 use crate::{
     app::App,
-    auth::{Level, Scope},
+    auth::{Delete, Level, Scope},
     clock,
     error::{ApiError, Result},
 };
@@ -231,14 +236,13 @@ pub async fn failures(
 /// Removes a batch that does not run; its documents stay.
 pub async fn delete(
     app: &App,
-    org_id: &str,
-    namespace_id: &str,
+    scope: &Scope<Delete>,
     bucket_id: &str,
     batch_id: &str,
 ) -> Result<()> {
-    let (org_id, namespace_id, bucket_id, id) = (
-        org_id.to_owned(),
-        namespace_id.to_owned(),
+    let (caller, namespace_id, bucket_id, id) = (
+        scope.caller.clone(),
+        scope.namespace_id.clone(),
         bucket_id.to_owned(),
         batch_id.to_owned(),
     );
@@ -246,14 +250,20 @@ pub async fn delete(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                let org_id = &caller.org_id;
+                store::find_in(tx, org_id, &namespace_id, &bucket_id, &id).await?;
                 // It may be submitted by the clock at this moment.
                 store::lock(tx, &id, now).await?;
-                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                let batch = store::find_in(tx, org_id, &namespace_id, &bucket_id, &id).await?;
                 if store::is_running(batch.status) {
                     return Err(ApiError::conflict("", "the batch runs: cancel it first"));
                 }
-                store::delete(tx, &namespace_id, &id).await
+                store::delete(tx, &namespace_id, &id).await?;
+                let changes = json!({
+                    "change": "batch_deleted", "batch_id": id, "status": batch.status,
+                });
+                let whole = PartOf::Bucket(&bucket_id);
+                audit::record_part(tx, &caller, whole, changes, now).await
             })
         })
         .await

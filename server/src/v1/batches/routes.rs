@@ -251,14 +251,7 @@ async fn delete_batch(
     Path((bucket, batch)): Path<(String, String)>,
 ) -> Result<Json<GenericDeleteResponse>> {
     let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::DeleteData).await?;
-    super::delete(
-        &app,
-        &scope.caller.org_id,
-        &scope.namespace_id,
-        &bucket_id,
-        &batch,
-    )
-    .await?;
+    super::delete(&app, &scope, &bucket_id, &batch).await?;
     Ok(Json(GenericDeleteResponse::default()))
 }
 

@@ -20,7 +20,7 @@ pub use running::{MIGRATE, give_up, run};
 
 use self::checking::Checked;
 use super::{
-    audit::{self, Change},
+    audit::{self, Change, PartOf},
     tasks::name_of,
 };
 use crate::{
@@ -258,18 +258,23 @@ fn is_over(status: MigrationStatus) -> bool {
 
 /// Removes the record of a migration that is not under way.
 async fn delete(app: &App, caller: &Caller, id: &str) -> Result<()> {
-    let migration = get(app, caller, id).await?;
-    if !is_over(migration.status) && migration.status != MigrationStatus::Draft {
-        let message = "the migration is under way: cancel it first";
-        return Err(ApiError::conflict("", message).with("status", name_of(migration.status)));
-    }
-    let org_id = caller.org_id.clone();
+    get(app, caller, id).await?;
+    let (caller, id, now) = (caller.clone(), id.to_owned(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                MIGRATIONS
-                    .delete(tx, &org_id, &migration.migration_id)
-                    .await
+                // It may be started at this moment.
+                let migration = MIGRATIONS.hold(tx, &caller.org_id, &id).await?.data.0;
+                if !is_over(migration.status) && migration.status != MigrationStatus::Draft {
+                    let message = "the migration is under way: cancel it first";
+                    return Err(
+                        ApiError::conflict("", message).with("status", name_of(migration.status))
+                    );
+                }
+                MIGRATIONS.delete(tx, &caller.org_id, &id).await?;
+                let changes = json!({"change": "migration_deleted", "migration_id": id});
+                let whole = PartOf::Namespace(&migration.namespace_id);
+                audit::record_part(tx, &caller, whole, changes, now).await
             })
         })
         .await

@@ -21,7 +21,11 @@ pub use expiry::sweep;
 pub use parts::abandon_all;
 pub use routes::router;
 
-use super::{buckets::destinations, objects};
+use super::{
+    audit::{self, PartOf},
+    buckets::destinations,
+    objects,
+};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
@@ -316,10 +320,20 @@ pub async fn delete(
         let folder = folder(&upload);
         app.blobs().delete_all(&folder).await?;
     }
-    let (namespace_id, upload_id) = (scope.namespace_id.clone(), upload.upload_id);
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
+    let (namespace_id, bucket_id) = (scope.namespace_id.clone(), upload.bucket_id);
+    let upload_id = upload.upload_id;
     app.db()
         .write(move |tx| {
-            Box::pin(async move { store::delete(tx, &namespace_id, &upload_id).await })
+            Box::pin(async move {
+                // Of two removals at once one is told.
+                if !store::delete(tx, &namespace_id, &upload_id).await? {
+                    return Err(ApiError::not_found("upload", &upload_id));
+                }
+                let changes = json!({"change": "upload_deleted", "upload_id": upload_id});
+                let whole = PartOf::Bucket(&bucket_id);
+                audit::record_part(tx, &caller, whole, changes, now).await
+            })
         })
         .await
 }

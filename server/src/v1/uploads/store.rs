@@ -263,9 +263,9 @@ pub async fn retire(tx: &mut Tx, namespace_id: &str, upload_id: &str) -> Result<
     Ok(())
 }
 
-pub async fn delete(tx: &mut Tx, namespace_id: &str, upload_id: &str) -> Result<()> {
-    tx.run(DELETE, args![namespace_id, upload_id]).await?;
-    Ok(())
+/// Removes an upload; false where somebody else has.
+pub async fn delete(tx: &mut Tx, namespace_id: &str, upload_id: &str) -> Result<bool> {
+    Ok(tx.run(DELETE, args![namespace_id, upload_id]).await? > 0)
 }
 
 /// By what the bucket knows the parts of the upload's file, if they were begun.
