@@ -29,6 +29,7 @@ pub use writing::{Folder, address, for_writing, kept_at};
 use super::{
     audit::{self, Change},
     buckets::{destinations, sources},
+    syncs,
 };
 use crate::{
     app::App,
@@ -310,8 +311,8 @@ fn changed(
     connection
 }
 
-/// Forgets a connection through which no bucket keeps its files, nor are read any that stay at their source. What was fetched
-/// through it stays.
+/// Forgets a connection through which no bucket keeps its files, no sync looks, nor are read any files that stay at their
+/// source. What was fetched through it stays.
 pub async fn delete(app: &App, caller: &Caller, identifier: &str) -> Result<()> {
     let found = CONNECTIONS
         .find(app.db(), &caller.org_id, identifier)
@@ -322,9 +323,10 @@ pub async fn delete(app: &App, caller: &Caller, identifier: &str) -> Result<()> 
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                // As whoever makes a bucket that keeps its files there.
+                // As whoever makes a bucket that keeps its files there, or a sync.
                 CONNECTIONS.hold(tx, &caller.org_id, &found.id).await?;
                 destinations::check_unused(tx, &caller.org_id, &found.id).await?;
+                syncs::check_unused(tx, &caller.org_id, &found.id).await?;
                 CONNECTIONS.delete(tx, &caller.org_id, &found.id).await?;
                 let action = AuditAction::StorageConnectionDeleted;
                 let changes = json!({ "name": found.name });

@@ -41,6 +41,9 @@ use crate::{
 /// Syncs of one namespace.
 const MOST: i64 = 100;
 
+/// Syncs that are named where a connection is held.
+const NAMED: usize = 20;
+
 /// Files of one look, where nobody says how many.
 const FILES: i64 = 100_000;
 
@@ -161,12 +164,43 @@ pub async fn create(
     store::find(app.db(), &place).await
 }
 
+/// Refuses while syncs look through the connection, those that rest too: they could not be resumed.
+///
+/// # Errors
+/// 409 that names them.
+pub async fn check_unused(tx: &mut Tx, org_id: &str, connection_id: &str) -> Result<()> {
+    let syncs = store::through(tx, org_id, connection_id).await?;
+    if syncs.is_empty() {
+        return Ok(());
+    }
+    let named = syncs.iter().take(NAMED);
+    let ids: Vec<&str> = named.clone().map(store::id).collect();
+    let message = format!(
+        "syncs look into a storage through this connection: {}; delete them first",
+        ids.join(", ")
+    );
+    let places: Vec<Value> = named
+        .map(|one| {
+            json!({
+                "sync_config_id": one.sync_config_id, "bucket_id": one.bucket_id,
+                "namespace_id": one.namespace_id,
+            })
+        })
+        .collect();
+    Err(ApiError::conflict("connection_in_use", message).with("syncs", places))
+}
+
 /// Writes a new sync and begins its first look.
 async fn insert(app: &App, caller: &Caller, model: SyncConfigurationModel, now: i64) -> Result<()> {
     let caller = caller.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // So that nobody deletes it meanwhile.
+                let (org_id, connection_id) = (&caller.org_id, &model.connection_id);
+                connections::CONNECTIONS
+                    .hold(tx, org_id, connection_id)
+                    .await?;
                 if store::count_in(tx, &model.namespace_id).await? >= MOST {
                     let message = format!("a namespace has at most {MOST} syncs");
                     return Err(ApiError::conflict("", message).with("limit", MOST));

@@ -2,7 +2,7 @@ use loupe_wire::{SyncConfigurationModel, SyncJobModel};
 
 use crate::{
     args, clock,
-    db::{Arg, Db, Json, Tx},
+    db::{self, Arg, Db, Json, Tx},
     error::{ApiError, Result},
     v1::tasks::name_of,
 };
@@ -13,6 +13,8 @@ crate::sql! {
     // Held until the transaction ends: whoever changes a sync knows what it is by then.
     const HOLD = "UPDATE syncs SET updated_at = updated_at WHERE namespace_id = $1 AND bucket_id = $2 AND sync_id = $3 RETURNING next_at, job_id, data";
     const ALL = "SELECT next_at, job_id, data FROM syncs WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, sync_id";
+    // What looks like it names the connection: the rest is read.
+    const THROUGH = "SELECT next_at, job_id, data FROM syncs WHERE org_id = $1 AND CAST(data AS TEXT) LIKE $2 ESCAPE '!' ORDER BY created_at, sync_id";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM syncs WHERE namespace_id = $1";
     const UPDATE = "UPDATE syncs SET next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND bucket_id = $2 AND sync_id = $3";
     const DELETE = "DELETE FROM syncs WHERE namespace_id = $1 AND bucket_id = $2 AND sync_id = $3";
@@ -135,6 +137,19 @@ pub async fn list(
 ) -> Result<Vec<SyncConfigurationModel>> {
     let rows: Vec<Row> = db.all(ALL, args![namespace_id, bucket_id]).await?;
     Ok(rows.into_iter().map(model).collect())
+}
+
+/// The organization's syncs that look through a connection, oldest first.
+pub async fn through(
+    tx: &mut Tx,
+    org_id: &str,
+    connection_id: &str,
+) -> Result<Vec<SyncConfigurationModel>> {
+    let naming = format!("%\"{}\"%", db::verbatim(connection_id));
+    let rows: Vec<Row> = tx.all(THROUGH, args![org_id, naming]).await?;
+    let mut found: Vec<_> = rows.into_iter().map(model).collect();
+    found.retain(|one| one.connection_id == connection_id);
+    Ok(found)
 }
 
 pub async fn update(tx: &mut Tx, model: &SyncConfigurationModel, now: i64) -> Result<()> {

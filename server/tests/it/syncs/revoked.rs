@@ -77,4 +77,21 @@ both! {
         assert_eq!((&well["status"], &well["last_error"]), (&json!("COMPLETED"), &Value::Null), "{well:#}");
         assert_eq!(connection().await["last_error"], Value::Null);
     }
+
+    async fn a_connection_stays_while_syncs_look_through_it(server) {
+        let place = place(&server, json!({"properties": {"letter": {"type": "text"}}})).await;
+        let connection = format!("/v1/organizations/connections/{}", place.connection);
+        let sync = place.follow(&server, json!({"source_path": "s3://media/in"})).await;
+        // One that rests would have nothing to be resumed with.
+        place.call(&server, "POST", &format!("{sync}/pause"), Value::Null).await;
+        let id = sync.rsplit('/').next().unwrap();
+        let refused = server.call("DELETE", &connection, Value::Null).await.error(409, "ConflictError");
+        assert_eq!(refused["error"]["code"], "connection_in_use", "{refused:#}");
+        let named = json!([{"sync_config_id": id, "bucket_id": place.bucket, "namespace_id": place.namespace}]);
+        assert_eq!(refused["error"]["details"]["syncs"], named, "{refused:#}");
+        place.call(&server, "DELETE", &sync, Value::Null).await;
+        server.call("DELETE", &connection, Value::Null).await.ok();
+        let body = json!({"source_path": "s3://media/in", "connection_id": place.connection});
+        server.call_in(&place.namespace, "POST", &place.path(), body).await.error(404, "NotFoundError");
+    }
 }
