@@ -1,8 +1,12 @@
 //! Copies of collections: documents with their vectors and the files made with them; nothing is processed again. A copy
 //! writes the ids that processing would write, so one that was cut off starts again, and a later run replaces its work.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
+use futures::{FutureExt as _, future::BoxFuture};
 use loupe_engine::store::{Document, ListQuery, Reach, WithVectors, document_id};
 use loupe_wire::{TaskResponse, TaskType, Value};
 use serde::{Deserialize, Serialize};
@@ -31,6 +35,12 @@ pub const COPY: &str = "copy_collections";
 
 /// Documents of one step.
 const PAGE: usize = 200;
+
+/// How long the files of a step are copied until it is asked again whether somebody wants them.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Whether a copy that is under way is wanted still.
+pub type Wanted<'w> = dyn Fn() -> BoxFuture<'w, Result<bool>> + Send + Sync + 'w;
 
 crate::sql! {
     // What was made of each object is known of the copy too: its next batch passes over what is done.
@@ -76,8 +86,9 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     if copy.whole {
         namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
     }
+    let wanted = || async { Ok(true) }.boxed();
     for (from, to) in &copy.collections {
-        fill(app, claim, &copy.from_namespace, from, to).await?;
+        fill(app, claim, &copy.from_namespace, (from, to), &wanted).await?;
     }
     if copy.whole {
         namespaces::set_clone_status(app, claim, "ready", None, None).await?;
@@ -85,7 +96,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     Ok(())
 }
 
-/// Fills one collection of the task's namespace with the documents of another.
+/// Fills one collection of the task's namespace with the documents of another, for as long as that is wanted.
 ///
 /// # Errors
 /// A store or the database fails; what was copied stays.
@@ -93,8 +104,8 @@ pub async fn fill(
     app: &App,
     claim: &Claim,
     from_namespace: &str,
-    from: &str,
-    to: &str,
+    (from, to): (&str, &str),
+    wanted: &Wanted<'_>,
 ) -> Result<()> {
     let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
     let record = match COLLECTIONS.find(app.db(), namespace_id, to).await {
@@ -113,7 +124,7 @@ pub async fn fill(
         files: None,
     };
     readable(app, from_namespace, from).await?;
-    pair.copy().await?;
+    pair.copy(wanted).await?;
     // A source that was put away in between was not read whole.
     readable(app, from_namespace, from).await
 }
@@ -178,7 +189,7 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    async fn copy(&self) -> Result<()> {
+    async fn copy(&self, wanted: &Wanted<'_>) -> Result<()> {
         let store = self.app.store();
         let reach = Reach {
             namespace_id: self.from_namespace.into(),
@@ -192,12 +203,34 @@ impl Pair<'_> {
         };
         loop {
             let page = store.list(&reach, query.clone()).await?;
-            self.write(page.documents).await?;
+            let Some(copies) = self.copies(page.documents, wanted).await? else {
+                return Ok(());
+            };
+            self.put(copies).await?;
             query.cursor = page.next;
             if query.cursor.is_none() {
                 return self.remember().await;
             }
         }
+    }
+
+    /// Copies of some documents; none once they are not wanted any more.
+    async fn copies(
+        &self,
+        documents: Vec<Document>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Option<Vec<Document>>> {
+        let (mut copies, mut asked) = (Vec::with_capacity(documents.len()), None::<Instant>);
+        for document in documents {
+            if asked.is_none_or(|at| at.elapsed() > LOOK) {
+                if !wanted().await? {
+                    return Ok(None);
+                }
+                asked = Some(Instant::now());
+            }
+            copies.push(self.document(document).await?);
+        }
+        Ok(Some(copies))
     }
 
     /// Writes copies of some documents, safely, and tells of them.

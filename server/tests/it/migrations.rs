@@ -52,6 +52,20 @@ async fn kinds(server: &Server, namespace: &str) -> (String, String) {
     (made["taxonomy_id"].as_str().unwrap().to_owned(), finder)
 }
 
+/// As if somebody canceled every migration at the moment at which documents are written next.
+async fn cancels_where_documents_come(server: &Server) {
+    let postgres = server.app.db().is_postgres();
+    let prepared = server.app.db().write(move |tx| Box::pin(async move {
+        if postgres {
+            tx.run("CREATE FUNCTION cancels() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE migrations SET data = jsonb_set(data, ''{status}'', ''\"cancelled\"''); RETURN NEW; END'", vec![]).await?;
+            tx.run("CREATE TRIGGER canceling AFTER INSERT ON events FOR EACH ROW WHEN (NEW.event_type = 'collection.documents.written') EXECUTE FUNCTION cancels()", vec![]).await
+        } else {
+            tx.run("CREATE TRIGGER canceling AFTER INSERT ON events WHEN NEW.event_type = 'collection.documents.written' BEGIN UPDATE migrations SET data = json_set(data, '$.status', 'cancelled'); END", vec![]).await
+        }
+    }));
+    prepared.await.unwrap();
+}
+
 both! {
     async fn a_namespace_is_migrated_under_watch(server) {
         let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
@@ -96,16 +110,7 @@ both! {
         let text = json!({"property": "text", "type": "text", "data": "A slow river of ice."});
         object(&server, &namespace, &bucket, "Glacier", text).await;
         process(&server, &namespace, &bucket).await;
-        // As if somebody canceled it at that moment.
-        let postgres = server.app.db().is_postgres();
-        server.app.db().write(move |tx| Box::pin(async move {
-            if postgres {
-                tx.run("CREATE FUNCTION cancels() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE migrations SET data = jsonb_set(data, ''{status}'', ''\"cancelled\"''); RETURN NEW; END'", vec![]).await?;
-                tx.run("CREATE TRIGGER canceling AFTER INSERT ON events FOR EACH ROW WHEN (NEW.event_type = 'collection.documents.written') EXECUTE FUNCTION cancels()", vec![]).await
-            } else {
-                tx.run("CREATE TRIGGER canceling AFTER INSERT ON events WHEN NEW.event_type = 'collection.documents.written' BEGIN UPDATE migrations SET data = json_set(data, '$.status', 'cancelled'); END", vec![]).await
-            }
-        })).await.unwrap();
+        cancels_where_documents_come(&server).await;
         let made = server.call("POST", &format!("{MIGRATIONS}/"), json!({"config": copy(&namespace, "stopped")})).await.ok();
         let path = format!("{MIGRATIONS}/{}", made["migration_id"].as_str().unwrap());
         let started = server.call("POST", &format!("{path}/start"), json!({})).await.ok();
@@ -115,6 +120,31 @@ both! {
         let target = stopped["additional_data"]["target_namespace_id"].as_str().unwrap();
         let found = server.call("GET", &format!("/v1/namespaces/{target}"), Value::Null).await.ok();
         assert_eq!((&found["namespace_ready"], &found["clone_status"]), (&json!(false), &json!("failed")), "{found:#}");
+    }
+
+    async fn what_is_canceled_stops_within_the_collection_that_is_copied(server) {
+        let namespace = server.namespace("long").await;
+        let body = json!({"collection_name": "letters", "source": {"type": "direct_upsert"},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        let made = server.call_in(&namespace, "POST", "/v1/collections", body).await.ok();
+        let path = format!("/v1/collections/{}/documents", made["collection_id"].as_str().unwrap());
+        // One more than are copied at once.
+        for number in 0..201 {
+            server.call_in(&namespace, "POST", &path, json!({"number": number})).await.ok();
+        }
+        cancels_where_documents_come(&server).await;
+        let made = server.call("POST", &format!("{MIGRATIONS}/"), json!({"config": copy(&namespace, "short")})).await.ok();
+        let path = format!("{MIGRATIONS}/{}", made["migration_id"].as_str().unwrap());
+        let started = server.call("POST", &format!("{path}/start"), json!({})).await.ok();
+        server.task_end(started["task_id"].as_str().unwrap()).await;
+        let stopped = server.call("GET", &path, Value::Null).await.ok();
+        assert_eq!(stopped["status"], "cancelled", "{stopped:#}");
+        let target = stopped["additional_data"]["target_namespace_id"].as_str().unwrap();
+        let kind = "collection.documents.written";
+        let feed = format!("/v1/events?namespace_id={target}&event_type={kind}");
+        let told = server.call("GET", &feed, Value::Null).await.ok();
+        let counts: Vec<&Value> = told["results"].as_array().unwrap().iter().map(|one| &one["payload"]["count"]).collect();
+        assert_eq!(counts, [&json!(200)], "{told:#}");
     }
 
     async fn what_stands_against_a_migration_is_told_before_it_starts(server) {

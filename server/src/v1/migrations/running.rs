@@ -1,5 +1,6 @@
 //! Doing it: rows at once, documents by a task that tells how far it is after each collection.
 
+use futures::FutureExt as _;
 use loupe_wire::{
     GetMigrationResponse, MigrationResourceType, MigrationStage, MigrationStatus, NamespaceModel,
     ResourceProgress, StageProgress, TaskType,
@@ -212,7 +213,17 @@ async fn note(
     }
 }
 
-/// Copies the documents, collection by collection; safe to repeat.
+/// Whether nobody canceled or removed it since.
+async fn is_wanted(app: &App, claim: &Claim, id: &str) -> Result<bool> {
+    match MIGRATIONS.find(app.db(), &claim.org_id, id).await {
+        Ok(found) => Ok(found.data.0.status != MigrationStatus::Cancelled),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Copies the documents, collection by collection; safe to repeat. A collection that is canceled meanwhile is copied no
+/// further.
 ///
 /// # Errors
 /// A store or the database fails; what was copied stays.
@@ -236,7 +247,8 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         if !goes_on {
             return stop(app, claim).await;
         }
-        copying::fill(app, claim, &copy.from_namespace, from, to).await?;
+        let wanted = || is_wanted(app, claim, &migration_id).boxed();
+        copying::fill(app, claim, &copy.from_namespace, (from, to), &wanted).await?;
         let done = from.clone();
         let goes_on = note(app, claim, &migration_id, move |migration| {
             at(
