@@ -44,7 +44,8 @@ pub enum Found<'m> {
 }
 
 /// Finds what answers `raw`, the path of the request as it was sent. A browser that goes to an address gets the app's page
-/// where there is no file; whatever else asks hears that there is none.
+/// where there is no file; whatever else asks hears that there is none. Files with a page that says so (`404.html`) are no app
+/// that finds its way by the address: then browsers get that page, as at other hosts.
 pub fn find<'m>(manifest: &'m Manifest, raw: &str, navigates: bool) -> Found<'m> {
     // What says how files are served is none of them.
     let get = |path: &str| {
@@ -52,7 +53,8 @@ pub fn find<'m>(manifest: &'m Manifest, raw: &str, navigates: bool) -> Found<'m>
         file.filter(|_| path != HEADERS)
             .map(|(path, file)| (path.as_str(), file))
     };
-    let missing = Found::Nothing(get("404.html"));
+    let says_so = get("404.html");
+    let missing = Found::Nothing(says_so);
     let Some(path) = decode(raw) else {
         return missing;
     };
@@ -68,7 +70,7 @@ pub fn find<'m>(manifest: &'m Manifest, raw: &str, navigates: bool) -> Found<'m>
         return Found::Folder;
     }
     match get("index.html") {
-        Some((path, file)) if navigates => Found::App(path, file),
+        Some((path, file)) if navigates && says_so.is_none() => Found::App(path, file),
         _ => missing,
     }
 }
@@ -342,6 +344,14 @@ mod tests {
             assert_eq!(found(raw, false), file, "{raw}");
         }
         assert_eq!(found("/films/7", true), "app index.html");
+        let mut site = manifest();
+        site.insert("404.html".into(), Asset::default());
+        for navigates in [true, false] {
+            let missing = find(&site, "/films/7", navigates);
+            assert!(matches!(missing, Found::Nothing(Some(("404.html", _)))));
+            let about = find(&site, "/about", navigates);
+            assert!(matches!(about, Found::File("about.html", _)));
+        }
     }
 
     #[test]

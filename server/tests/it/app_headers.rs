@@ -32,13 +32,20 @@ both! {
         let ask = |path: &str, accept: &str| Server::send(at(&server, "films", "GET", path).header("accept", accept));
         for (path, accept, status, cache) in [
             ("/a.js", "*/*", 200, kept), ("/", "text/html", 200, kept),
-            ("/films/7", "text/html", 200, "no-cache"), ("/missing-4f2a9c1b.js", "*/*", 404, "no-cache"),
+            ("/films/7", "text/html", 404, "no-cache"), ("/missing-4f2a9c1b.js", "*/*", 404, "no-cache"),
         ] {
             let answer = ask(path, accept).await;
             assert_eq!((answer.status, says(&answer, "cache-control")), (status, cache.to_owned()), "{path}");
             assert_eq!(says(&answer, "permissions-policy"), "camera=()", "{path}");
         }
-        assert!(ask("/missing.js", "*/*").await.body.to_string().contains("Gone"));
+        for (path, accept) in [("/missing.js", "*/*"), ("/films/7", "text/html")] {
+            assert!(ask(path, accept).await.body.to_string().contains("Gone"), "{path}");
+        }
+        // Without a page that says so the app finds its way by the address.
+        let files = [("index.html", "<h1>One</h1>"), ("_headers", own)];
+        deploy_bundle(&server, &app, bundle(&files)).await;
+        let answer = ask("/films/7", "text/html").await;
+        assert_eq!((answer.status, says(&answer, "cache-control")), (200, "no-cache".to_owned()));
     }
 
     async fn an_app_says_headers_of_its_own(server) {
