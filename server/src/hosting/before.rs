@@ -17,14 +17,21 @@ use crate::{
 const EARLIER: i64 = 24 * 3600 * 1_000_000;
 const EARLIER_VERSIONS: usize = 5;
 
-/// The versions that this environment served before, for as long as pages of theirs may be open.
+/// The versions that this environment served before, for as long as pages of theirs may be open: those that were taken back, and
+/// those that others came after.
 pub(super) fn earlier(app: &App, environment: Option<&Environment>) -> Vec<i64> {
-    let fresh = |one: &&Environment| app.clock().micros() - one.since < EARLIER;
-    let Some(environment) = environment.filter(fresh) else {
+    let Some(environment) = environment else {
         return Vec::new();
     };
+    let is_fresh = |since: i64| app.clock().micros() - since < EARLIER;
+    let taken_back = environment.taken_back.iter().rev();
+    let taken_back = taken_back
+        .filter(|(version, at)| *version != environment.version && is_fresh(*at))
+        .map(|(version, _)| version);
+    let before = environment.before.iter().rev();
+    let before = before.filter(|_| is_fresh(environment.since));
     let mut earlier: Vec<i64> = Vec::with_capacity(EARLIER_VERSIONS);
-    for version in environment.before.iter().rev() {
+    for version in taken_back.chain(before) {
         if earlier.len() < EARLIER_VERSIONS && !earlier.contains(version) {
             earlier.push(*version);
         }

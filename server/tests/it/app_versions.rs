@@ -175,10 +175,22 @@ both! {
         assert_eq!(ask("/plain.js".into()).await.body, "main-8d3f1a2b");
         let preview = at(&server, "films--v2", "GET", "/assets/main-4f2a9c1b.js").header("accept", "*/*");
         assert_eq!(Server::send(preview).await.status, 404);
+        // Nor do pages lose them whose version is taken back.
+        server.call("POST", &format!("/v1/apps/{app}/rollback"), json!({})).await.ok();
+        assert_eq!(ask("/plain.js".into()).await.body, "main-4f2a9c1b");
+        for name in ["main-4f2a9c1b", "main-8d3f1a2b"] {
+            assert_eq!(ask(format!("/assets/{name}.js")).await.body, name);
+        }
+        deploy(&server, &app, "production", version("main-1b2c3d4e")).await;
+        for name in ["main-4f2a9c1b", "main-8d3f1a2b"] {
+            assert_eq!(ask(format!("/assets/{name}.js")).await.body, name);
+        }
         // No page is open for ever.
         server.app.clock().advance(24 * 3600 + 1);
         server.call("PATCH", &format!("/v1/apps/{app}"), json!({"meta": {"title": "Better"}})).await.ok();
-        assert_eq!(ask("/assets/main-4f2a9c1b.js".into()).await.status, 404);
+        for name in ["main-4f2a9c1b", "main-8d3f1a2b"] {
+            assert_eq!(ask(format!("/assets/{name}.js")).await.status, 404);
+        }
     }
 
     async fn a_name_that_an_app_had_leads_to_it_for_a_while(server) {

@@ -53,6 +53,10 @@ pub struct Environment {
     /// Since when it serves the version; 0 where that was not kept yet.
     #[serde(default)]
     pub since: i64,
+    /// Versions that were taken back, the last one last, each with the moment: there is no way back to them, and pages of
+    /// them may be open.
+    #[serde(default)]
+    pub taken_back: Vec<(i64, i64)>,
 }
 
 /// The page that is made of sections, beside the files.

@@ -33,6 +33,9 @@ const KEPT: i64 = 50;
 /// Versions that going back remembers.
 const REMEMBERED: usize = 50;
 
+/// Versions that were taken back and are remembered.
+const TAKEN_BACK: usize = 5;
+
 /// Serves a version in an environment.
 pub(super) fn switch(hosted: &mut Hosted, environment: &str, version: &Version, now: i64) {
     let number = version.record.version.unwrap_or_default();
@@ -49,6 +52,7 @@ pub(super) fn switch(hosted: &mut Hosted, environment: &str, version: &Version, 
         before,
         keys: version.keys.clone(),
         since: now,
+        taken_back: held.taken_back,
     };
     hosted.environments.insert(environment.to_owned(), served);
 }
@@ -259,6 +263,14 @@ async fn show(
     Ok(())
 }
 
+/// What was switched away from is no step to go back to; pages of it are open still.
+fn take_back(held: &mut Environment, now: i64) {
+    let from = held.before.pop().map(|version| (version, now));
+    held.taken_back.extend(from);
+    let forgotten = held.taken_back.len().saturating_sub(TAKEN_BACK);
+    held.taken_back.drain(..forgotten);
+}
+
 /// Switches an environment, and answers what is served then.
 async fn serve(
     app: &App,
@@ -279,8 +291,7 @@ async fn serve(
                 if let (Target::Before, Some(held)) =
                     (target, hosted.environments.get_mut(environment))
                 {
-                    // What was switched away from is no step to go back to.
-                    held.before.pop();
+                    take_back(held, now);
                 }
                 if environment == PRODUCTION {
                     show(tx, org_id, &mut hosted, version, target).await?;
