@@ -149,6 +149,9 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Seconds that the sender of a body has to begin with; then it has to keep up 16 KiB a second.
     pub body_seconds: u64,
+    /// Seconds in which the head of a request has to come, the next one of an open connection too. Balancers that keep
+    /// connections open do so for less.
+    pub head_seconds: u64,
     /// Largest uploaded file.
     pub upload_bytes: u64,
     /// Longest time a request may take.
@@ -316,6 +319,7 @@ impl Default for Config {
             limits: Limits {
                 body_bytes: 10 << 20,
                 body_seconds: 10,
+                head_seconds: 75,
                 upload_bytes: 500 << 20,
                 request_seconds: 60,
                 concurrent_requests: 512,

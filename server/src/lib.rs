@@ -35,6 +35,7 @@ pub mod openapi;
 pub mod outbound;
 pub mod password;
 pub mod progress;
+pub mod serving;
 #[cfg(test)]
 mod strangers;
 pub mod tolerance;

@@ -1,16 +1,15 @@
 //! `loupe serve`: the data folder locked, the database open, the listener bound, until a signal.
 
-use std::{future::IntoFuture, time::Duration};
+use std::time::Duration;
 
 use anyhow::Context;
-use axum::serve::ListenerExt;
-use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    app::{self, App},
+    app::App,
     boot::{self, Signal},
     config::Config,
+    serving,
 };
 
 pub async fn run(mut config: Config) -> anyhow::Result<()> {
@@ -31,20 +30,15 @@ pub async fn run(mut config: Config) -> anyhow::Result<()> {
         println!("  First key (shown once, keep it): {secret}");
     }
     boot::start_work(&started.app);
-    let service = app::router(started.app.clone())
-        .into_make_service_with_connect_info::<std::net::SocketAddr>();
-    let patience = Duration::from_secs(started.app.config().limits.request_seconds);
-    let listener = listener.tap_io(move |stream| cut_slow_readers(stream, patience));
+    let app = started.app.clone();
     let closing = CancellationToken::new();
-    tokio::spawn(close_when_told(started.app.clone(), closing.clone()));
-    let serving =
-        axum::serve(listener, service).with_graceful_shutdown(closing.clone().cancelled_owned());
+    tokio::spawn(close_when_told(app.clone(), closing.clone()));
     let late = async {
         closing.cancelled().await;
         tokio::time::sleep(LAST_REQUESTS).await;
     };
     tokio::select! {
-        served = serving.into_future() => served?,
+        () = serving::serve(listener, app, closing.clone()) => {}
         () = late => tracing::warn!("the last requests did not end in time and are cut off"),
     }
     started.close().await;
@@ -54,15 +48,6 @@ pub async fn run(mut config: Config) -> anyhow::Result<()> {
 /// Longest time for the requests that are under way when the listener closes. With the wait for balancers before it and
 /// that for background work after it, a process ends within 30 seconds of its signal.
 const LAST_REQUESTS: Duration = Duration::from_secs(15);
-
-/// Has the system end a connection whose caller takes nothing of an answer for so long: it would hold what is left of the
-/// answer for ever.
-fn cut_slow_readers(stream: &TcpStream, patience: Duration) {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(patience)) {
-        tracing::warn!(%error, "callers that do not read are not cut off");
-    }
-}
 
 /// At the signal `/readyz` fails and work is given back; new requests are taken for a moment longer, because those who send
 /// them have not heard yet. Who sits at the keyboard, or says it twice, does not wait.

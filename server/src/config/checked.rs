@@ -59,6 +59,7 @@ impl Config {
         for (member, is_some) in [
             ("limits.body_bytes", limits.body_bytes > 0),
             ("limits.body_seconds", limits.body_seconds > 0),
+            ("limits.head_seconds", limits.head_seconds > 0),
             ("limits.upload_bytes", limits.upload_bytes > 0),
             ("limits.request_seconds", limits.request_seconds > 0),
             ("limits.concurrent_requests", limits.concurrent_requests > 0),

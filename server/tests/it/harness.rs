@@ -4,7 +4,7 @@ pub mod databases;
 
 use std::{cell::RefCell, path::PathBuf, time::Duration};
 
-use loupe_server::{app, boot, config::Config};
+use loupe_server::{boot, config::Config, serving};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -172,15 +172,8 @@ impl Server {
             .or(key)
             .expect("a new database makes a first key");
         boot::start_work(&started.app);
-        let router = app::router(started.app.clone())
-            .into_make_service_with_connect_info::<std::net::SocketAddr>();
         let stop = started.app.stop.clone();
-        let serving = tokio::spawn(async move {
-            axum::serve(listener, router)
-                .with_graceful_shutdown(stop.cancelled_owned())
-                .await
-                .unwrap();
-        });
+        let serving = tokio::spawn(serving::serve(listener, started.app.clone(), stop));
         #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
         let http = reqwest::Client::builder()
             .tls_certs_only([])

@@ -1,5 +1,5 @@
-//! Connections outlive answers that are given before the body of the request was read; and bodies that come too slowly are not
-//! waited for.
+//! Connections outlive answers that are given before the body of the request was read; and heads and bodies that come too slowly
+//! are not waited for.
 
 use std::time::{Duration, Instant};
 
@@ -133,4 +133,41 @@ async fn a_body_that_comes_a_byte_at_a_time_is_cut_off() {
     }
     // The longest time of a request is a minute.
     assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+/// Whoever sends the head of a request a byte at a time, or nothing at all, holds no connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_that_does_not_come_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.limits.head_seconds = 1;
+    let server = Server::start_with(config, folder, None).await;
+    // What is sent, a letter of more now and then, and how often a request was answered before the end.
+    let told_until_the_end = async |sent: &str, drips: bool| {
+        let (mut reading, mut writing) = connect(&server).await.into_split();
+        writing.write_all(sent.as_bytes()).await.unwrap();
+        let dripping = tokio::spawn(async move {
+            while !drips || writing.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        let mut told = Vec::new();
+        let ended = reading.read_to_end(&mut told);
+        // The end may be one that leaves letters unread.
+        let ended = tokio::time::timeout(Duration::from_secs(30), ended).await;
+        assert!(ended.is_ok(), "the connection stays: {sent:?}");
+        dripping.abort();
+        String::from_utf8(told)
+            .unwrap()
+            .matches("HTTP/1.1 200")
+            .count()
+    };
+    let request = "GET /healthz HTTP/1.1\r\nhost: here\r\n";
+    let (whole, slow) = (format!("{request}\r\n"), format!("{request}x-slow: "));
+    let (nothing, slow, idle) = tokio::join!(
+        told_until_the_end("", false),
+        told_until_the_end(&slow, true),
+        told_until_the_end(&whole, false),
+    );
+    assert_eq!((nothing, slow, idle), (0, 0, 1));
 }
