@@ -21,6 +21,17 @@ pub fn path_of(one: &Record) -> String {
     )
 }
 
+/// What a change sends of the form: what was emptied goes.
+pub fn changed(body: Value) -> Value {
+    let mut sent = only(Record(body), &["label", "confidence", "reasoning"]);
+    for name in ["confidence", "reasoning"] {
+        if sent.get(name).is_none() {
+            sent[name] = Value::Null;
+        }
+    }
+    sent
+}
+
 /// The annotations of a document, and the dialogs that make and change them.
 pub fn annotations(ns: Memo<String>, collection: Memo<String>, document: Memo<String>) -> AnyView {
     let session = use_session();
@@ -42,9 +53,8 @@ pub fn annotations(ns: Memo<String>, collection: Memo<String>, document: Memo<St
         api().post("/v1/annotations", &body)
     };
     let patch = move |body: Value| {
-        let one = Record(body);
-        let path = path_of(&one);
-        api().patch(&path, &only(one, &["label", "confidence", "reasoning"]))
+        let path = path_of(&Record(body.clone()));
+        api().patch(&path, &changed(body))
     };
     let list = move |answer: Record| {
         let (all, _) = page(&answer);
@@ -128,7 +138,7 @@ fn shown(rows: Rows, one: Record) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use loupe_wire::{AnnotationRevision, CreateAnnotationRequest};
+    use loupe_wire::{AnnotationRevision, CreateAnnotationRequest, PatchAnnotationRequest};
 
     use super::*;
     use crate::record::tests::sent;
@@ -152,7 +162,15 @@ mod tests {
     #[test]
     fn the_form_makes_an_annotation() {
         let body = json!({"document_id": "d", "collection_id": "c", "label": "l", "confidence": 0.5, "reasoning": "r"});
-        serde_json::from_value::<CreateAnnotationRequest>(body).expect("a body");
+        serde_json::from_value::<CreateAnnotationRequest>(body.clone()).expect("a body");
+        let change: PatchAnnotationRequest =
+            serde_json::from_value(changed(body)).expect("a change");
+        assert_eq!(change.confidence, Some(Some(0.5)));
+        let emptied = changed(json!({"annotation_id": "a", "label": "l"}));
+        assert_eq!(
+            emptied,
+            json!({"label": "l", "confidence": null, "reasoning": null})
+        );
         let schema = schema::named(FORM).0;
         assert!(schema["properties"]["label"]["must"] == true);
     }

@@ -4,14 +4,14 @@ use leptos::{ev::KeyboardEvent, html, prelude::*};
 use serde_json::{Value, json};
 
 use super::{
-    annotations::path_of,
+    annotations::{changed, path_of},
     documents::{by_ids, called, picture_of},
 };
 use crate::{
     api::{Answer, Api},
     load::{Load, Query},
     part::{schema::Form, *},
-    record::{Record, only, page},
+    record::{Record, page},
     route::{namespace, param},
     session::{Session, use_session},
     text,
@@ -171,7 +171,7 @@ fn decided(one: &Record, state: &str) -> Value {
 
 /// The same with what is right.
 fn corrected(one: &Record, body: Value) -> Value {
-    let mut change = only(Record(body), &["label", "confidence", "reasoning"]);
+    let mut change = changed(body);
     change["metadata"] = decided(one, "corrected")["metadata"].clone();
     change
 }
@@ -264,7 +264,7 @@ mod tests {
         let change = corrected(&Record(json!({"label": "a"})), body);
         assert_eq!(
             change,
-            json!({"label": "b", "confidence": 0.9, "metadata": {"review": "corrected"}})
+            json!({"label": "b", "confidence": 0.9, "reasoning": null, "metadata": {"review": "corrected"}})
         );
     }
 }

@@ -187,14 +187,15 @@ both! {
         // Null takes it away, and what else may not be there.
         assert_eq!(server.call_in(&namespace, "PATCH", &path, json!({"renotify_interval_seconds": 59})).await.status, 422);
         let threshold = json!({"field": "score", "operator": "gte", "value": 0});
-        let set = json!({"description": "a rest", "threshold": threshold});
+        let set = json!({"description": "a rest", "threshold": threshold, "metadata": {"team": "night"}});
         let set = server.call_in(&namespace, "PATCH", &path, set).await.ok();
         assert_eq!((&set["threshold"], &set["renotify_interval_seconds"]), (&threshold, &json!(60)));
-        let none = json!({"description": null, "threshold": null, "renotify_interval_seconds": null});
+        let none = json!({"description": null, "threshold": null, "renotify_interval_seconds": null, "inputs": null, "metadata": null});
         let none = server.call_in(&namespace, "PATCH", &path, none).await.ok();
         for member in ["description", "threshold", "renotify_interval_seconds"] {
             assert_eq!(none[member], Value::Null, "{none:#}");
         }
+        assert_eq!((&set["metadata"]["team"], &none["metadata"]["team"]), (&json!("night"), &Value::Null), "{none:#}");
     }
 
     async fn no_results_thresholds_and_least_counts_decide(server) {
@@ -223,6 +224,10 @@ both! {
         assert_eq!(execute(&server, &namespace, &titled).await["triggered"], true);
         write(&server, &namespace, "whale").await;
         assert_eq!(execute(&server, &namespace, &two).await["triggered"], true);
+        // Turned around, it takes as little as one that is made so.
+        let path = format!("/v1/alerts/{nothing}");
+        let around = server.call_in(&namespace, "PATCH", &path, json!({"trigger_on": "results"})).await.ok();
+        assert_eq!(around["min_count"], 1, "{around:#}");
     }
 
     async fn documents_map_to_inputs_and_each_asks_for_itself(server) {

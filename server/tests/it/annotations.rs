@@ -140,6 +140,30 @@ both! {
         assert_eq!(kept["label"], "first", "what was edited keeps its versions");
     }
 
+    async fn null_takes_away_what_was_said(server) {
+        let (namespace, whales, _) = documents(&server).await;
+        let said = json!({"confidence": 0.5, "reasoning": "about whales", "payload": {"stars": 3}, "metadata": {"round": 1}});
+        let mut body = said.clone();
+        body["document_id"] = json!(whales);
+        body["label"] = json!("relevant");
+        let made = server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
+        let id = made["annotation_id"].as_str().unwrap();
+        let path = format!("/v1/annotations/{id}");
+        let nulls = json!({"confidence": null, "reasoning": null, "payload": null, "metadata": null});
+        let bare = server.call_in(&namespace, "PATCH", &path, nulls).await.ok();
+        assert_eq!((&bare["version"], &bare["label"], &bare["revisions"][0]["prior"]), (&json!(2), &json!("relevant"), &said), "{bare:#}");
+        assert_eq!((&bare["confidence"], &bare["reasoning"]), (&Value::Null, &Value::Null), "{bare:#}");
+        assert_eq!((&bare["payload"], &bare["metadata"]), (&json!({}), &json!({})), "{bare:#}");
+        // In bulk, too; what is not sent stays.
+        server.call_in(&namespace, "PATCH", &path, json!({"confidence": 0.7, "reasoning": "again"})).await.ok();
+        let bulk = json!({"update": [{"annotation_id": id, "reasoning": null}]});
+        server.call_in(&namespace, "POST", "/v1/annotations/bulk", bulk).await.ok();
+        let now = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&now["confidence"], &now["reasoning"], &now["version"]), (&json!(0.7), &Value::Null, &json!(4)), "{now:#}");
+        let range = json!({"confidence": 1.5});
+        assert_eq!(server.call_in(&namespace, "PATCH", &path, range).await.status, 422);
+    }
+
     async fn annotations_are_a_signal_for_filters_and_stages(server) {
         let (namespace, whales, ships) = documents(&server).await;
         assert_eq!(mirrored(&server, &namespace, json!({})).await, Vec::<String>::new(), "there before anything is annotated");

@@ -355,6 +355,8 @@ both! {
         let changed = server.call_in(&namespace, "PATCH", &path, json!({"cluster_name": "finer", "algorithm_params": {"n_clusters": 2}, "sample_size": 20})).await.ok();
         assert_eq!((&changed["cluster_name"], &changed["vector_config"]["sample_size"], &changed["vector_config"]["algorithm_params"]["n_clusters"]), (&json!("finer"), &json!(20), &json!(2)));
         assert_eq!(server.events("cluster.updated").await.len(), 1);
+        let whole = server.call_in(&namespace, "PATCH", &path, json!({"sample_size": null, "metadata": null, "description": null})).await.ok();
+        assert_eq!((&whole["vector_config"]["sample_size"], &whole["cluster_name"]), (&Value::Null, &json!("finer")), "{whole:#}");
         // Nothing to gather, and nothing to assign to.
         for body in [json!({"filters": {"field": "number", "operator": "gt", "value": 1000}}), json!({"mode": "assign"})] {
             let (task, run) = executed(&server, &namespace, &id, body).await;

@@ -2,9 +2,46 @@
 
 use serde_json::{Value, json};
 
-use crate::{both, harness::Server};
+use crate::{
+    both,
+    harness::{Server, retriever},
+};
 
 both! {
+    async fn null_takes_away_what_need_not_be_there(server) {
+        let (namespace, retriever) = retriever(&server, "emptied").await;
+        let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {"title": {"type": "string"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let plain = json!({"description": "d", "metadata": {"a": 1}});
+        let mut shown = plain.clone();
+        shown["tags"] = json!(["t"]);
+        shown["display_config"] = json!({"title": "Things", "inputs": [], "exposed_fields": ["title"]});
+        for (path, said) in [
+            (format!("/v1/namespaces/{namespace}"), json!({"description": "d"})),
+            (format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap()), plain.clone()),
+            ("/v1/collections/things".to_owned(), plain),
+            (format!("/v1/retrievers/{retriever}"), shown),
+        ] {
+            let change = async |body: Value| {
+                server.call_in(&namespace, "PATCH", &path, body).await.ok();
+                server.call_in(&namespace, "GET", &path, Value::Null).await.ok()
+            };
+            let is_said = |one: &Value, name: &str| {
+                let value = &one[name];
+                !(value.is_null() || *value == json!({}) || *value == json!([]))
+            };
+            let names: Vec<&String> = said.as_object().unwrap().keys().collect();
+            let set = change(said.clone()).await;
+            let kept = change(json!({})).await;
+            let nulls = names.iter().map(|name| ((*name).clone(), Value::Null));
+            let gone = change(Value::Object(nulls.collect())).await;
+            for name in names {
+                assert!(is_said(&set, name) && is_said(&kept, name), "{path} {name}: {set:#}");
+                assert!(!is_said(&gone, name), "{path} {name}: {gone:#}");
+            }
+        }
+    }
+
     async fn buckets_are_listed_filtered_and_sorted(server) {
         let namespace = server.namespace("catalogue").await;
         for name in ["alpha", "beta", "gamma"] {

@@ -153,6 +153,8 @@ both! {
 
         let named = shop.call(&server, "PATCH", &path, json!({"taxonomy_name": "sorts", "metadata": {"by": "Ada"}})).await.ok();
         assert_eq!((&named["taxonomy_name"], &named["metadata"]["by"], &named["version"]), (&json!("sorts"), &json!("Ada"), &json!(1)));
+        let bare = shop.call(&server, "PATCH", &path, json!({"metadata": null, "description": null})).await.ok();
+        assert_eq!((&bare["metadata"]["by"], &bare["description"], &bare["taxonomy_name"]), (&Value::Null, &Value::Null, &json!("sorts")));
         shop.call(&server, "PATCH", &path, json!({"config": {}})).await.invalid(&["body", "config"], "extra_forbidden");
         // A version has other settings around the same core.
         let mut config = made["config"].clone();
@@ -176,7 +178,7 @@ both! {
         shop.call(&server, "DELETE", &path, Value::Null).await.ok();
         shop.call(&server, "GET", &path, Value::Null).await.error(404, "NotFoundError");
         shop.call(&server, "GET", &format!("{path}/versions"), Value::Null).await.error(404, "NotFoundError");
-        for (kind, count) in [("taxonomy.created", 2), ("taxonomy.updated", 2), ("taxonomy.deleted", 1)] {
+        for (kind, count) in [("taxonomy.created", 2), ("taxonomy.updated", 3), ("taxonomy.deleted", 1)] {
             assert_eq!(server.events(kind).await.len(), count, "{kind}");
         }
     }

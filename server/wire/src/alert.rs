@@ -311,9 +311,14 @@ pub struct PatchAlertRequest {
     )]
     #[cfg_attr(feature = "schema", validate(nested), schema(value_type = Option<AlertThreshold>))]
     pub threshold: Option<Option<AlertThreshold>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
-    pub inputs: Option<Object>,
+    pub inputs: Option<Option<Object>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0, max = 2592000)))]
     pub cooldown_seconds: Option<i64>,
@@ -334,9 +339,14 @@ pub struct PatchAlertRequest {
     pub notification_config: Option<AlertNotificationConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
-    pub metadata: Option<Object>,
+    pub metadata: Option<Option<Object>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_mode: Option<AlertExecutionMode>,
     /// It looks, but tells nobody until then; `null` ends that.

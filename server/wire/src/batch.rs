@@ -398,8 +398,14 @@ pub struct ListBatchesResponse {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct PatchBatchRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<BatchMetadata>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<BatchMetadata>))]
+    pub metadata: Option<Option<BatchMetadata>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

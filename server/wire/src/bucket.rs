@@ -165,11 +165,22 @@ impl Default for BucketListStats {
 pub struct BucketPatchRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub description: Option<Option<String>>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
-    pub metadata: Option<Object>,
+    pub metadata: Option<Option<Object>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_schema: Option<BucketSchema>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -271,11 +282,22 @@ impl Default for BucketResponse {
 pub struct BucketUpdateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub description: Option<Option<String>>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
-    pub metadata: Option<Object>,
+    pub metadata: Option<Option<Object>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_schema: Option<BucketSchema>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

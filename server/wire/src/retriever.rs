@@ -167,22 +167,44 @@ pub struct PatchRetrieverRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(min = 1)))]
     pub retriever_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub description: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<RetrieverVisibility>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marketplace_listing_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_subscription: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `null` takes all away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<String>>))]
+    pub tags: Option<Option<Vec<String>>>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
-    pub metadata: Option<Object>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub display_config: Option<DisplayConfig>,
+    pub metadata: Option<Option<Object>>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<DisplayConfig>), validate(nested))]
+    pub display_config: Option<Option<DisplayConfig>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection_identifiers: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

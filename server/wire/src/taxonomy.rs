@@ -191,11 +191,22 @@ pub struct ListTaxonomiesResponse {
 pub struct PatchTaxonomyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taxonomy_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub description: Option<Option<String>>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
-    pub metadata: Option<Object>,
+    pub metadata: Option<Option<Object>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -142,7 +142,7 @@ mod tests {
         let policy = json!({"bucket_name": "notes", "unique_key": {"default_policy": "upsert"}});
         let plain = of(policy, false);
         assert!(plain.unique_key.is_none());
-        assert_eq!(plain.description.as_deref(), Some(""));
+        assert_eq!(plain.description, Some(Some(String::new())));
         let key = json!({"fields": ["sku"], "default_policy": "upsert"});
         let keyed = of(json!({"unique_key": key}), false);
         assert_eq!(keyed.unique_key.expect("a key").fields, ["sku"]);

@@ -2,7 +2,7 @@
 
 use loupe_wire::{
     AlertNotificationConfig, AlertResponse, AuditAction, NamespaceOperation, Object,
-    PatchAlertRequest, ResourceType, Value,
+    PatchAlertRequest, ResourceType, TriggerOn, Value,
 };
 use serde_json::json;
 
@@ -130,6 +130,16 @@ fn apply(alert: &mut AlertResponse, request: &PatchAlertRequest) {
             alert.$member = value.clone().into();
         })* };
     }
-    take! { name description retriever_id trigger_on min_count threshold inputs cooldown_seconds renotify_interval_seconds
-    system_condition namespace_selector enabled metadata execution_mode snoozed_until }
+    take! { name description retriever_id trigger_on min_count threshold cooldown_seconds renotify_interval_seconds
+    system_condition namespace_selector enabled execution_mode snoozed_until }
+    // As one that is made so has it.
+    if alert.trigger_on == Some(TriggerOn::Results) {
+        alert.min_count.get_or_insert(1);
+    }
+    if let Some(inputs) = &request.inputs {
+        alert.inputs = inputs.clone().unwrap_or_default();
+    }
+    if let Some(metadata) = &request.metadata {
+        alert.metadata = metadata.clone().unwrap_or_default();
+    }
 }

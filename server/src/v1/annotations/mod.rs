@@ -385,11 +385,21 @@ fn patch(annotation: &mut AnnotationResponse, request: PatchAnnotationRequest) {
         payload,
         metadata,
     } = request;
-    annotation.label = label.unwrap_or_else(|| std::mem::take(&mut annotation.label));
-    annotation.confidence = confidence.or(annotation.confidence);
-    annotation.reasoning = reasoning.or_else(|| annotation.reasoning.take());
-    annotation.payload = payload.unwrap_or_else(|| std::mem::take(&mut annotation.payload));
-    annotation.metadata = metadata.unwrap_or_else(|| std::mem::take(&mut annotation.metadata));
+    if let Some(label) = label {
+        annotation.label = label;
+    }
+    if let Some(confidence) = confidence {
+        annotation.confidence = confidence;
+    }
+    if let Some(reasoning) = reasoning {
+        annotation.reasoning = reasoning;
+    }
+    if let Some(payload) = payload {
+        annotation.payload = payload.unwrap_or_default();
+    }
+    if let Some(metadata) = metadata {
+        annotation.metadata = metadata.unwrap_or_default();
+    }
 }
 
 /// The members that an edit may change.

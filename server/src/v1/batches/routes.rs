@@ -226,7 +226,7 @@ async fn update_batch(
             Box::pin(async move {
                 store::lock(tx, &id, now).await?;
                 let mut batch = store::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
-                batch.metadata = request.metadata.or(batch.metadata);
+                batch.metadata = request.metadata.unwrap_or(batch.metadata);
                 batch.updated_at = Some(clock::time(now));
                 store::update(tx, &batch, now).await
             })

@@ -197,8 +197,10 @@ fn changed(
     filter: Option<Option<IngestFilter>>,
 ) -> Result<BucketResponse> {
     bucket.bucket_name = request.bucket_name.unwrap_or(bucket.bucket_name);
-    bucket.description = request.description.or(bucket.description);
-    bucket.metadata = request.metadata.unwrap_or(bucket.metadata);
+    bucket.description = request.description.unwrap_or(bucket.description);
+    if let Some(metadata) = request.metadata {
+        bucket.metadata = metadata.unwrap_or_default();
+    }
     bucket.bucket_schema = request.bucket_schema.or(bucket.bucket_schema);
     bucket.unique_key = request.unique_key.or(bucket.unique_key);
     bucket.storage_class = request.storage_class.or(bucket.storage_class);

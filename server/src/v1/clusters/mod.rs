@@ -331,9 +331,10 @@ pub async fn update(
 fn check_patch(model: &ClusterModel, request: &PatchClusterRequest) -> Result<()> {
     let (name, description) = (
         request.cluster_name.as_deref(),
-        request.description.as_deref(),
+        request.description.as_ref().and_then(Option::as_deref),
     );
-    config::texts(name, description, request.metadata.as_ref())?;
+    let metadata = request.metadata.as_ref().and_then(Option::as_ref);
+    config::texts(name, description, metadata)?;
     labels::check(request.llm_labeling.as_ref())?;
     let refuse = |member: &str, kind: &str, msg: &str| {
         Err(Violation::body(&[member], kind, msg, Value::Null).into())
@@ -342,7 +343,8 @@ fn check_patch(model: &ClusterModel, request: &PatchClusterRequest) -> Result<()
         let msg = "the cluster is made of collections";
         return refuse("source_cluster_ids", "value_error", msg);
     }
-    if request.filters.is_some() && !model.source_cluster_ids.is_empty() {
+    let filters = request.filters.as_ref().and_then(Option::as_ref);
+    if filters.is_some() && !model.source_cluster_ids.is_empty() {
         let msg = "a cluster of clusters has their documents";
         return refuse("filters", "value_error", msg);
     }
@@ -355,15 +357,16 @@ fn check_patch(model: &ClusterModel, request: &PatchClusterRequest) -> Result<()
         return refuse("face_cluster_merge", "not_enabled", msg);
     }
     let by_vectors = model.cluster_type == ClusterType::Vector;
-    if !by_vectors && (request.algorithm_params.is_some() || request.sample_size.is_some()) {
+    let is_sampled = request.sample_size.flatten().is_some();
+    if !by_vectors && (request.algorithm_params.is_some() || is_sampled) {
         let msg = "a cluster by attributes has no algorithm";
         return refuse("algorithm_params", "value_error", msg);
     }
-    if request.sample_size.is_some_and(|size| size < 2) {
+    if request.sample_size.flatten().is_some_and(|size| size < 2) {
         let msg = "a sample has 2 documents at least";
         return refuse("sample_size", "greater_than_equal", msg);
     }
-    if let Some(filters) = &request.filters {
+    if let Some(filters) = filters {
         crate::list::parse_filter(&Value::Object(filters.clone()), "filters")?;
     }
     Ok(())
@@ -375,16 +378,19 @@ fn patch(stored: &mut Stored, request: PatchClusterRequest) {
         stored.told.cluster_name = name.trim().to_owned();
         model.cluster_name = Some(stored.told.cluster_name.clone());
     }
-    model.description = request.description.or(model.description.take());
-    model.metadata = request
-        .metadata
-        .unwrap_or_else(|| std::mem::take(&mut model.metadata));
+    if let Some(description) = request.description {
+        model.description = description;
+    }
+    if let Some(metadata) = request.metadata {
+        model.metadata = metadata.unwrap_or_default();
+    }
     model.llm_labeling = request.llm_labeling.or(model.llm_labeling.take());
     if let Some(filters) = request.filters {
-        model.filters = (!filters.is_empty()).then(|| Filter(Value::Object(filters)));
+        let filters = filters.filter(|filters| !filters.is_empty());
+        model.filters = filters.map(|filters| Filter(Value::Object(filters)));
     }
     if let Some(vectors) = &mut model.vector_config {
-        vectors.sample_size = request.sample_size.or(vectors.sample_size);
+        vectors.sample_size = request.sample_size.unwrap_or(vectors.sample_size);
         vectors.layout_stability = request.layout_stability.or(vectors.layout_stability);
         if let Some(sent) = request.algorithm_params {
             // One place for what is told, whichever it was in before.

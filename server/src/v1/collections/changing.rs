@@ -159,13 +159,13 @@ fn merge(collection: &mut CollectionResponse, request: UpdateCollectionRequest) 
         }
     }
     put(&mut collection.collection_name, request.collection_name);
-    put_some(&mut collection.description, request.description);
+    put(&mut collection.description, request.description);
     put(&mut collection.enabled, request.enabled);
     put(
         &mut collection.schema_sync_enabled,
         request.schema_sync_enabled,
     );
-    put_some(&mut collection.metadata, request.metadata);
+    put(&mut collection.metadata, request.metadata);
     let applications = request.taxonomy_applications;
     put_some(&mut collection.taxonomy_applications, applications);
     put_some(

@@ -230,7 +230,7 @@ pub async fn update(
                 let mut namespace = record.data.0;
                 let before = namespace.clone();
                 namespace.namespace_name = name.unwrap_or(namespace.namespace_name);
-                namespace.description = request.description.or(namespace.description);
+                namespace.description = request.description.unwrap_or(namespace.description);
                 namespace.payload_indexes = request.payload_indexes.or(namespace.payload_indexes);
                 namespace.auto_create_indexes = request
                     .auto_create_indexes

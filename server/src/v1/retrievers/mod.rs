@@ -230,12 +230,8 @@ pub async fn known<L: Level>(
     Ok(record)
 }
 
-pub async fn update(
-    app: &App,
-    scope: &Scope<Write>,
-    identifier: &str,
-    request: PatchRetrieverRequest,
-) -> Result<RetrieverModelOutput> {
+/// Refuses what only a clone changes.
+fn check_fixed(request: &PatchRetrieverRequest) -> Result<()> {
     for (member, sent) in [
         ("stages", request.stages.is_some()),
         (
@@ -251,11 +247,40 @@ pub async fn update(
             return Err(Violation::body(&[member], "immutable_field", msg, Value::Null).into());
         }
     }
+    Ok(())
+}
+
+/// Puts what is sent in place of what was there.
+fn merge(retriever: &mut RetrieverModelOutput, request: PatchRetrieverRequest) -> Result<()> {
+    if let Some(name) = request.retriever_name {
+        retriever.retriever_name = name;
+    }
+    if let Some(description) = request.description {
+        retriever.description = description;
+    }
+    if let Some(tags) = request.tags {
+        retriever.tags = tags.unwrap_or_default();
+    }
+    if let Some(metadata) = request.metadata {
+        retriever.metadata = metadata.unwrap_or_default();
+    }
+    if let Some(display) = request.display_config {
+        retriever.display_config = display.as_ref().map(cast).transpose()?;
+    }
+    Ok(())
+}
+
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: PatchRetrieverRequest,
+) -> Result<RetrieverModelOutput> {
+    check_fixed(&request)?;
     let id = find(app, scope, identifier, NamespaceOperation::CreateRetriever)
         .await?
         .retriever_id
         .unwrap_or_default();
-    let display_config: Option<Object> = request.display_config.as_ref().map(cast).transpose()?;
     let (namespace_id, caller, now) = (
         scope.namespace_id.clone(),
         scope.caller.clone(),
@@ -266,23 +291,12 @@ pub async fn update(
             Box::pin(async move {
                 let mut retriever = RETRIEVERS.hold(tx, &namespace_id, &id).await?.data.0;
                 let before = retriever.clone();
-                retriever.retriever_name =
-                    request.retriever_name.unwrap_or(retriever.retriever_name);
-                retriever.description = request.description.or(retriever.description);
-                retriever.tags = request.tags.unwrap_or(retriever.tags);
-                retriever.metadata = request.metadata.unwrap_or(retriever.metadata);
-                retriever.display_config = display_config.or(retriever.display_config);
+                merge(&mut retriever, request)?;
                 retriever.updated_at = Some(clock::time(now));
                 retriever.updated_by = Some(caller.actor().to_owned());
+                let name = &retriever.retriever_name;
                 RETRIEVERS
-                    .update(
-                        tx,
-                        &namespace_id,
-                        &id,
-                        &retriever.retriever_name,
-                        now,
-                        &retriever,
-                    )
+                    .update(tx, &namespace_id, &id, name, now, &retriever)
                     .await?;
                 let change = Change {
                     action: AuditAction::RetrieverUpdated,

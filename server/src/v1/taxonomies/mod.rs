@@ -214,16 +214,19 @@ pub async fn update(
 ) -> Result<TaxonomyResponse> {
     let (name, description) = (
         request.taxonomy_name.as_deref(),
-        request.description.as_deref(),
+        request.description.as_ref().and_then(Option::as_deref),
     );
-    check_texts(name, description, request.metadata.as_ref())?;
+    let metadata = request.metadata.as_ref().and_then(Option::as_ref);
+    check_texts(name, description, metadata)?;
     change(app, scope, identifier, move |taxonomy| {
         if let Some(name) = request.taxonomy_name {
             taxonomy.taxonomy_name = name.trim().to_owned();
         }
-        taxonomy.description = request.description.or(taxonomy.description.take());
+        if let Some(description) = request.description {
+            taxonomy.description = description;
+        }
         if let Some(metadata) = request.metadata {
-            taxonomy.metadata = metadata;
+            taxonomy.metadata = metadata.unwrap_or_default();
         }
         Ok(())
     })
