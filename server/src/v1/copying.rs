@@ -1,13 +1,15 @@
 //! Copies of collections: documents with their vectors and the files made with them; nothing is processed again. A copy
 //! writes the ids that processing would write, so one that was cut off starts again, and a later run replaces its work.
 
+mod lines;
+
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use loupe_engine::store::{Document, ListQuery, Reach, WithVectors, document_id};
+use loupe_engine::store::{Document, ListQuery, Reach, WithVectors};
 use loupe_wire::{TaskResponse, TaskType, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -88,7 +90,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     }
     let wanted = || async { Ok(true) }.boxed();
     for (from, to) in &copy.collections {
-        fill(app, claim, &copy.from_namespace, (from, to), &wanted).await?;
+        fill(app, claim, &copy, (from, to), &wanted).await?;
     }
     if copy.whole {
         namespaces::set_clone_status(app, claim, "ready", None, None).await?;
@@ -96,14 +98,15 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     Ok(())
 }
 
-/// Fills one collection of the task's namespace with the documents of another, for as long as that is wanted.
+/// Fills one collection of the task's namespace with the documents of another, of those that are copied, for as long as that is
+/// wanted.
 ///
 /// # Errors
 /// A store or the database fails; what was copied stays.
 pub async fn fill(
     app: &App,
     claim: &Claim,
-    from_namespace: &str,
+    copy: &Copy,
     (from, to): (&str, &str),
     wanted: &Wanted<'_>,
 ) -> Result<()> {
@@ -115,24 +118,29 @@ pub async fn fill(
         Err(error) => return Err(error),
     };
     let target = collections::spec(app, namespace_id, &record.data.0);
+    let from_namespace = &copy.from_namespace;
     let pair = Pair {
         app,
         claim,
         from_namespace,
         from,
         target: &target,
+        ids: &copy.collections,
         files: None,
     };
     readable(app, from_namespace, from).await?;
     pair.copy(wanted).await?;
-    // A source that was put away in between was not read whole.
+    // A source that was put away or deleted in between was not read whole.
     readable(app, from_namespace, from).await
 }
 
-/// Refuses to copy what is put away. One that was deleted has nothing to copy.
+/// Refuses to copy what is put away, and what was deleted: a part of it would pass for the whole.
 async fn readable(app: &App, namespace_id: &str, from: &str) -> Result<()> {
     match lifecycle::still_here(app, namespace_id, from).await {
-        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) if error.is_not_found() => {
+            let message = "a collection was deleted before all of it was copied";
+            Err(ApiError::conflict("source_collection_deleted", message))
+        }
         here => here,
     }
 }
@@ -184,6 +192,8 @@ pub struct Pair<'a> {
     pub from_namespace: &'a str,
     pub from: &'a str,
     pub target: &'a loupe_engine::store::CollectionSpec,
+    /// Source id and the id of its copy, of this collection and of those that are copied with it.
+    pub ids: &'a BTreeMap<String, String>,
     /// A folder that holds files under their keys, for those that are gone from their place.
     pub files: Option<String>,
 }
@@ -284,13 +294,16 @@ impl Pair<'_> {
     /// The copy of one document, its files copied.
     async fn document(&self, mut document: Document) -> Result<Document> {
         let (namespace_id, collection_id) = (&self.target.namespace_id, &self.target.collection_id);
-        let id = copied_id(collection_id, &document);
+        let (id, lineage) = lines::of(&document, collection_id, self.ids);
         let old = format!("/documents/{}/{}/", self.from, document.document_id);
         let new = format!("/documents/{collection_id}/{id}/");
         if let Some(internal) = document.payload.get_mut("_internal") {
             internal["namespace_id"] = namespace_id.as_str().into();
             internal["collection_id"] = collection_id.as_str().into();
             internal["document_id"] = id.as_str().into();
+            if let Some(lineage) = lineage {
+                internal["lineage"] = lineage;
+            }
             let files = internal
                 .get_mut("document_blobs")
                 .and_then(Value::as_array_mut);
@@ -364,59 +377,5 @@ impl Pair<'_> {
                 })
             })
             .await
-    }
-}
-
-/// The id that processing would give: a part of an object keeps its place. What a caller wrote is named after its source.
-fn copied_id(collection_id: &str, document: &Document) -> String {
-    let lineage = document
-        .payload
-        .get("_internal")
-        .and_then(|internal| internal.get("lineage"));
-    let text = |member: &str| {
-        lineage
-            .and_then(|lineage| lineage.get(member)?.as_str())
-            .unwrap_or_default()
-    };
-    // The document of a tier before stands for the object.
-    let (path, from) = (text("path"), text("source_document_id"));
-    let own = format!("/{}/", document.collection_id);
-    if let ("collection", Some((_, part))) = (text("source_type"), path.rsplit_once(&own)) {
-        return document_id(collection_id, from, part);
-    }
-    let (bucket, object) = (text("root_bucket_id"), text("root_object_id"));
-    match text("path").strip_prefix(&format!("{bucket}/{object}/")) {
-        Some(part) if !object.is_empty() => document_id(collection_id, object, part),
-        _ => document_id(collection_id, &document.document_id, "copy"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_has_the_id_that_processing_would_give() {
-        let lineage = json!({"root_bucket_id": "bkt_1", "root_object_id": "obj_1", "path": "bkt_1/obj_1/text/3"});
-        let document = |internal: Value| Document {
-            document_id: "doc_1".into(),
-            payload: json!({ "_internal": internal })
-                .as_object()
-                .cloned()
-                .unwrap()
-                .into(),
-            ..Default::default()
-        };
-        let made = document(json!({ "lineage": lineage }));
-        assert_eq!(
-            copied_id("col_2", &made),
-            document_id("col_2", "obj_1", "text/3")
-        );
-        let written = document(json!({"lineage": {"path": null}}));
-        assert_eq!(
-            copied_id("col_2", &written),
-            document_id("col_2", "doc_1", "copy")
-        );
-        assert_ne!(copied_id("col_2", &written), copied_id("col_3", &written));
     }
 }

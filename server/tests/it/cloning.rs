@@ -204,6 +204,32 @@ both! {
         assert_eq!(source["alert_applications"][0]["alert_id"], json!(alert));
     }
 
+    async fn a_clone_whose_source_goes_before_it_is_copied_fails(server) {
+        // Nobody works yet.
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let (namespace, _) = retriever(&server, "going").await;
+        let clone = format!("/v1/namespaces/{namespace}/clone");
+        let answer = server.call("POST", &clone, json!({"namespace_name": "part"})).await.ok();
+        let copy = format!("/v1/namespaces/{}", answer["namespace"]["namespace_id"].as_str().unwrap());
+        // What is not there yet is no pattern.
+        let again = format!("{copy}/clone");
+        let refused = server.call("POST", &again, json!({"namespace_name": "again"})).await.error(409, "ConflictError");
+        assert_eq!(refused["error"]["code"], "namespace_not_ready");
+        server.call_in(&namespace, "DELETE", "/v1/collections/things", Value::Null).await.ok();
+        let workers = loupe_server::config::Config::default().jobs.workers;
+        let server = server.restart_with(|config| config.jobs.workers = workers).await;
+        let task = server.task_end(answer["task_id"].as_str().unwrap()).await;
+        assert_eq!(task["status"], "FAILED", "{task:#}");
+        let found = server.call("GET", &copy, Value::Null).await.ok();
+        assert_eq!((&found["clone_status"], &found["namespace_ready"]), (&json!("failed"), &json!(false)), "{found:#}");
+        assert!(found["clone_error"].as_str().unwrap().contains("deleted"), "{found:#}");
+        // A clone of it has its own end.
+        let answer = server.call("POST", &again, json!({"namespace_name": "again"})).await.ok();
+        assert_eq!((&answer["namespace"]["clone_status"], &answer["namespace"]["clone_error"]), (&json!("cloning"), &Value::Null));
+        let task = server.task_end(answer["task_id"].as_str().unwrap()).await;
+        assert_eq!(task["status"], "COMPLETED", "{task:#}");
+    }
+
     async fn what_a_clone_cannot_do_is_refused(server) {
         let namespace = server.namespace("pattern").await;
         let clone = format!("/v1/namespaces/{namespace}/clone");

@@ -40,6 +40,9 @@ impl Checked {
         let mut errors = refused(config);
         errors.extend(telling::refused(app, config));
         errors.extend(target(app, caller, config).await?);
+        if namespaces::is_being_made(&source) {
+            errors.push(error("source_not_ready", namespaces::NOT_READY));
+        }
         let filter = config.filters.clone().unwrap_or_default();
         let chosen = chosen(app, &source.id, &filter).await?;
         let Chosen { pattern, graph, .. } = chosen;

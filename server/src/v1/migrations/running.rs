@@ -54,6 +54,7 @@ pub(super) async fn begin(
         namespace_name: namespaces::check_name(&name.unwrap_or_default())?,
         clone_status: Some("cloning".into()),
         clone_phase: Some("queued".into()),
+        clone_error: None,
         clone_dispatched_at: at,
         source_namespace_id: Some(source.id.clone()),
         namespace_ready: false,
@@ -248,7 +249,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
             return stop(app, claim).await;
         }
         let wanted = || is_wanted(app, claim, &migration_id).boxed();
-        copying::fill(app, claim, &copy.from_namespace, (from, to), &wanted).await?;
+        copying::fill(app, claim, &copy, (from, to), &wanted).await?;
         let done = from.clone();
         let goes_on = note(app, claim, &migration_id, move |migration| {
             at(

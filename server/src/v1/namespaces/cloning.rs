@@ -366,6 +366,15 @@ fn remap_inside(value: &mut Value, ids: &Ids) {
     }
 }
 
+/// Why a namespace that is being made is no pattern for another one.
+pub const NOT_READY: &str =
+    "the namespace is being made still: what is made of it now would have a part of its documents";
+
+/// Whether documents of the namespace are being copied into it.
+pub fn is_being_made(namespace: &NamespaceModel) -> bool {
+    namespace.clone_status.as_deref() == Some("cloning")
+}
+
 /// Clones collections with their documents, retrievers that search them, and buckets without their objects.
 pub async fn clone(
     app: &App,
@@ -381,6 +390,9 @@ pub async fn clone(
     caller.allow(ResourceType::Namespace, &source.id, operation)?;
     check(caller, &request)?;
     let name = check_name(&request.namespace_name)?;
+    if is_being_made(&source) {
+        return Err(ApiError::conflict("namespace_not_ready", NOT_READY));
+    }
     let pattern = Pattern::read(app, &source.id, &request).await?;
     let (caller, now) = (caller.clone(), app.clock().micros());
     let at = clock::time(now);
@@ -391,6 +403,7 @@ pub async fn clone(
         description: request.description.or(source.data.0.description.clone()),
         clone_status: Some("cloning".into()),
         clone_phase: Some("queued".into()),
+        clone_error: None,
         clone_dispatched_at: Some(at),
         source_namespace_id: Some(source.id.clone()),
         namespace_ready: false,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{NAMESPACES, remove, removed, store};
+use super::{NAMESPACES, is_being_made, remove, removed, store};
 use crate::{
     app::App,
     auth::{Caller, Via},
@@ -80,10 +80,9 @@ async fn expire(
 /// Whether another namespace is being made of this one: it would have a part of the documents, and look whole.
 async fn is_copied(tx: &mut Tx, org_id: &str, id: &str) -> Result<bool> {
     let all = NAMESPACES.all_in(tx, org_id).await?;
-    Ok(all.iter().any(|one| {
-        one.source_namespace_id.as_deref() == Some(id)
-            && one.clone_status.as_deref() == Some("cloning")
-    }))
+    Ok(all
+        .iter()
+        .any(|one| one.source_namespace_id.as_deref() == Some(id) && is_being_made(one)))
 }
 
 /// The server itself: the audit log says why.

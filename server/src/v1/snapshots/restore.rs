@@ -145,6 +145,7 @@ async fn into_new(
         namespace_name: namespaces::check_name(name)?,
         clone_status: Some("cloning".into()),
         clone_phase: Some("queued".into()),
+        clone_error: None,
         clone_dispatched_at: at,
         source_namespace_id: Some(snapshot.namespace_id.clone()),
         namespace_ready: false,
@@ -289,7 +290,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     let mut outcomes = Vec::new();
     for (from, to) in &work.collections {
         let expected = held.get(from).copied().unwrap_or(0);
-        let restored = collection(app, claim, &snapshot, (from, to), work.in_place).await?;
+        let restored = collection(app, claim, &snapshot, (from, to), &work).await?;
         outcomes.push(RestoreCollectionOutcome {
             collection: to.clone(),
             expected,
@@ -378,7 +379,7 @@ async fn collection(
     claim: &Claim,
     snapshot: &SnapshotModel,
     (from, to): (&str, &str),
-    in_place: bool,
+    work: &Work,
 ) -> Result<Option<i64>> {
     let target = claim.namespace_id.as_deref().unwrap_or_default();
     let spec: CollectionSpec = match COLLECTIONS.find(app.db(), target, to).await {
@@ -392,6 +393,7 @@ async fn collection(
         from_namespace: &snapshot.namespace_id,
         from,
         target: &spec,
+        ids: &work.collections,
         files: files(snapshot),
     };
     let key = format!("{}/documents/{from}.ndjson", snapshot.s3_prefix);
@@ -402,7 +404,7 @@ async fn collection(
         let is_last = line.is_none();
         if let Some(line) = line {
             let document: Document = reading::from_str(&line).map_err(ApiError::internal)?;
-            if in_place {
+            if work.in_place {
                 returning::put_files(app, snapshot, &document).await?;
             }
             step.push(document);
@@ -410,7 +412,7 @@ async fn collection(
         }
         if step.len() == STEP || (is_last && !step.is_empty()) {
             let documents = std::mem::take(&mut step);
-            match in_place {
+            match work.in_place {
                 true => pair.put(documents).await?,
                 false => pair.write(documents).await?,
             }

@@ -245,4 +245,35 @@ both! {
         chain.hides_the_object_from_other_keys(&server).await;
         chain.is_shown_with_an_object(&server).await;
     }
+
+    async fn a_clone_has_lines_of_its_own(server) {
+        let chain = Chain::new(&server).await;
+        process(&server, &chain.namespace, &chain.bucket).await;
+        let clone = format!("/v1/namespaces/{}/clone", chain.namespace);
+        let answer = server.call("POST", &clone, json!({"namespace_name": "tiers again"})).await.ok();
+        let task = server.task_end(answer["task_id"].as_str().unwrap()).await;
+        assert_eq!(task["status"], "COMPLETED", "{task:#}");
+        let new = |old: &str| answer["cloned_resources"]["collections"][old].as_str().unwrap().to_owned();
+        let own = Chain {
+            namespace: answer["namespace"]["namespace_id"].as_str().unwrap().to_owned(),
+            pages: new(&chain.pages),
+            pairs: new(&chain.pairs),
+            copies: new(&chain.copies),
+            ..chain
+        };
+        own.has_pieces_in_each_tier(&server).await;
+        own.is_told_of_a_document(&server).await;
+        let (copy, path) = own.copy(&server).await;
+        let shown = own.get(&server, &format!("{path}?expand=parent,ancestors")).await;
+        let (parent, page) = (&shown["expanded"]["parent"], &shown["expanded"]["ancestors"][0]);
+        assert_eq!((&parent["text"], &parent["collection_id"]), (&json!("three four"), &json!(own.pairs)), "{shown:#}");
+        assert_eq!((&page["text"], &page["collection_id"]), (&json!("one two three four"), &json!(own.pages)), "{shown:#}");
+        let path = format!("/v1/collections/{}/documents/{}", own.pairs, parent["document_id"].as_str().unwrap());
+        let shown = own.get(&server, &format!("{path}?expand=children")).await;
+        assert_eq!(shown["expanded"]["children"][0]["document_id"], copy["document_id"]);
+        // What was made of a document goes with it.
+        let page = format!("/v1/collections/{}/documents/{}", own.pages, page["document_id"].as_str().unwrap());
+        server.call_in(&own.namespace, "DELETE", &page, Value::Null).await.ok();
+        assert_eq!(own.texts(&server, &own.copies).await, ["five six", "seven eight"]);
+    }
 }
