@@ -247,7 +247,9 @@ both! {
         let batches = format!("/v1/buckets/{bucket}/batches");
         let batch = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
         let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
-        server.call_in(&namespace, "POST", &format!("{path}/submit"), json!({})).await.ok();
+        let task = server.call_in(&namespace, "POST", &format!("{path}/submit"), json!({})).await.ok();
+        // Nothing is before it: there is no place to tell of, and no wait.
+        assert_eq!((&task["queue_position"], &task["estimated_wait_minutes"]), (&Value::Null, &Value::Null), "{task:#}");
         let canceled = server.call_in(&namespace, "POST", &format!("{path}/cancel"), json!({})).await;
         // It may have ended before the cancellation came.
         if canceled.status == 200 {

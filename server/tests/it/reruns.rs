@@ -181,6 +181,37 @@ both! {
         assert_eq!(task["status"], "SKIPPED", "{task:#}");
     }
 
+    async fn what_is_done_again_passes_over_collections_that_are_gone(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let other = json!({"collection_name": "others", "source": {"type": "bucket", "bucket_ids": [bucket]},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        let other = server.call_in(&namespace, "POST", "/v1/collections", other).await.ok()["collection_id"].clone();
+        let text = json!({"property": "text", "type": "text", "data": "a text under red"});
+        object(&server, &namespace, &bucket, "red", text).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!((&batch["status"], batch["collection_ids"].as_array().map(Vec::len)), (&json!("COMPLETED"), Some(2)), "{batch:#}");
+        let id = batch["batch_id"].as_str().unwrap();
+        let path = format!("/v1/buckets/{bucket}/batches/{id}");
+        server.call_in(&namespace, "DELETE", "/v1/collections/others", Value::Null).await.ok();
+
+        // In a new batch.
+        let task = fired(&server, &namespace, json!({"batch_id": id})).await;
+        assert_eq!(task["status"], "COMPLETED", "{task:#}");
+        let again = format!("/v1/buckets/{bucket}/batches/{}", task["outputs"][0]["batch_id"].as_str().unwrap());
+        assert_eq!(ended(&server, &namespace, &again).await["collection_ids"], json!([collection]));
+        // In the batch itself.
+        let fail = "UPDATE batch_objects SET status = 'FAILED', error = 'broken', error_type = 'permanent' WHERE batch_id = $1";
+        let broken = id.to_owned();
+        let failed = server.app.db().write(move |tx| Box::pin(async move { tx.run(fail, loupe_server::args![broken]).await }));
+        assert_eq!(failed.await.unwrap(), 1);
+        server.call_in(&namespace, "POST", &format!("{path}/retry"), json!({"retry_mode": "all"})).await.ok();
+        let after = ended(&server, &namespace, &path).await;
+        assert_eq!((&after["status"], &after["collection_ids"]), (&json!("COMPLETED"), &json!([collection])), "{after:#}");
+        // Whoever names it is told that it is gone.
+        let named = json!({"collection_ids": [other]});
+        server.call_in(&namespace, "POST", &format!("{path}/submit"), named).await.error(404, "NotFoundError");
+    }
+
     async fn objects_of_several_buckets_are_processed_by_name(server) {
         let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
         let schema = json!({"properties": {"title": {"type": "string"}, "text": {"type": "text"}}});

@@ -259,6 +259,8 @@ both! {
             let path = submit(&server, &namespace, &bucket).await;
             let (batch, pauses) = through(&server, &namespace, &path).await;
             assert_eq!(batch["status"], "FAILED", "{status} {batch:#}");
+            let task = server.task_end(batch["task_id"].as_str().unwrap()).await;
+            assert_eq!((&task["outputs"], task["error"].is_string()), (&Value::Null, true), "{task:#}");
             assert_eq!((pauses.len(), model.calls.load(Ordering::SeqCst)), (0, 1), "{status}");
             assert_eq!(batch["error_summary"], json!({"permanent": 1}), "{status}");
             assert_eq!(batch["tier_tasks"][0]["error_summary"], json!({"permanent": 1}), "{status}");

@@ -32,6 +32,14 @@ fn status_of(failed: i64, total: i64) -> TaskStatusEnum {
     }
 }
 
+/// Whether what ended so was done, as a whole or in part.
+const fn is_done(status: TaskStatusEnum) -> bool {
+    matches!(
+        status,
+        TaskStatusEnum::Completed | TaskStatusEnum::CompletedWithErrors
+    )
+}
+
 pub(super) async fn end_tier(
     tx: &mut Tx,
     batch: &mut BatchModel,
@@ -97,9 +105,11 @@ pub(super) async fn end_batch(
         if let Some(error) = error {
             data.insert("error".into(), error.into());
         }
-        task.outputs = Some(vec![
-            json!({"batch_id": batch_id, "documents_written": counts.documents}),
-        ]);
+        // What failed as a whole, or was stopped, has none.
+        if is_done(status) {
+            let told = json!({"batch_id": batch_id, "documents_written": counts.documents});
+            task.outputs = Some(vec![told]);
+        }
     })
     .await?;
     batch.status = status;
@@ -139,10 +149,7 @@ pub(super) async fn tell_end(
     now: i64,
 ) -> Result<()> {
     callbacks::enqueue(tx, batch, owner, now).await?;
-    let is_done = matches!(
-        batch.status,
-        TaskStatusEnum::Completed | TaskStatusEnum::CompletedWithErrors
-    );
+    let is_done = is_done(batch.status);
     let jobs = batch
         .tier_tasks
         .iter()

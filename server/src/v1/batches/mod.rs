@@ -105,6 +105,18 @@ pub async fn get(
     Ok(batch)
 }
 
+/// Which of the collections that a batch filled are there, still; none where it names none.
+pub async fn filled<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    batch: &BatchModel,
+) -> Result<Option<Vec<String>>> {
+    match batch.collection_ids.clone() {
+        Some(ids) => tiers::left(app, &scope.namespace_id, ids).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Which of a batch's objects are there, still.
 pub async fn there<L: Level>(
     app: &App,

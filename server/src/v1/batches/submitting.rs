@@ -308,11 +308,12 @@ pub async fn queue(
             })
         })
         .await?;
-    app.work.notify_waiters();
     let (mut task, put_back) = queued;
     // It is queued already, whether or not its wait can be told.
-    let wait = waiting::expected_wait(app, task.queue_position.unwrap_or(1)).await;
-    task.estimated_wait_minutes = wait.ok().flatten();
+    if let Err(error) = waiting::tell(app, &mut task).await {
+        tracing::warn!(%error, batch_id, "how long a batch waits cannot be told");
+    }
+    app.work.notify_waiters();
     Ok((task, put_back))
 }
 
@@ -329,7 +330,14 @@ async fn submission(
     let webhook_url = callbacks::read(app, request.webhook_url)?;
     let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
     let draft = store::find(app.db(), org_id, namespace_id, bucket_id, batch_id).await?;
-    let named = request.collection_ids.or(draft.collection_ids);
+    let named = match (request.collection_ids, draft.collection_ids) {
+        (Some(sent), _) => Some(sent),
+        // What was submitted before names all that it filled: one that was deleted keeps the others from nothing.
+        (None, Some(before)) if draft.status != TaskStatusEnum::Draft => {
+            Some(tiers::left(app, namespace_id, before).await?)
+        }
+        (None, named) => named,
+    };
     let tiers = match draft.r#type {
         BatchType::Bucket => {
             tiers::of_bucket(app, namespace_id, &draft.bucket_id, named.as_ref()).await?

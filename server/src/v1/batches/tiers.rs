@@ -95,6 +95,16 @@ async fn filled(app: &App, namespace_id: &str) -> Result<Vec<CollectionResponse>
     Ok(all.filter(takes).collect())
 }
 
+/// Those of these ids that collections of the namespace have still.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn left(app: &App, namespace_id: &str, mut ids: Vec<String>) -> Result<Vec<String>> {
+    let all = COLLECTIONS.all(app.db(), namespace_id).await?;
+    ids.retain(|id| all.iter().any(|one| one.id == *id));
+    Ok(ids)
+}
+
 /// Those of the named ones that are filled, each once.
 async fn find(
     app: &App,

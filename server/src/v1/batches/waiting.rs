@@ -1,6 +1,6 @@
 //! How long a batch in the queue waits for its turn, going by how long batches took lately.
 
-use loupe_wire::BatchModel;
+use loupe_wire::{BatchModel, TaskResponse};
 
 use super::store;
 use crate::{app::App, db::Json, error::Result};
@@ -10,23 +10,26 @@ crate::sql! {
     const RECENT = "SELECT data FROM batches WHERE status = 'COMPLETED' ORDER BY queued_at DESC LIMIT 20";
 }
 
-/// Minutes until a batch at this place of the queue starts; none while nothing tells.
-pub(super) async fn expected_wait(app: &App, position: i64) -> Result<Option<f64>> {
+/// Tells with the task of a batch that was queued how long that is likely to wait, while anything tells it. Where it starts at once,
+/// neither place nor wait is told.
+pub(super) async fn tell(app: &App, task: &mut TaskResponse) -> Result<()> {
+    let position = task.queue_position.unwrap_or(1);
     let room = i64::try_from(app.config().jobs.running_batches).unwrap_or(i64::MAX);
-    let room = room.max(1);
     let free = (room - store::running(app.db()).await?).max(0);
     if position <= free {
-        return Ok(Some(0.0));
+        task.queue_position = None;
+        return Ok(());
     }
     let recent: Vec<(Json<BatchModel>,)> = app.db().all(RECENT, vec![]).await?;
     let took: Vec<i64> = recent.iter().filter_map(|(one,)| duration(one)).collect();
     let count = i64::try_from(took.len()).unwrap_or(0);
-    Ok((count > 0).then(|| {
+    task.estimated_wait_minutes = (count > 0).then(|| {
         let average = took.iter().sum::<i64>() / count;
         // As many as run at once are through after each average.
-        let turns = (position - free - 1) / room + 1;
+        let turns = (position - free - 1) / room.max(1) + 1;
         minutes(turns.saturating_mul(average))
-    }))
+    });
+    Ok(())
 }
 
 /// Microseconds from the first tier's start to the last one's end.

@@ -249,7 +249,7 @@ async fn rerun(
     let create = CreateBatchRequest {
         object_ids,
         filters: (!filters.is_empty()).then(|| Filter(filters.into())),
-        collection_ids: batch.collection_ids,
+        collection_ids: batches::filled(app, scope, &batch).await?,
         auto_submit: Some(true),
         ..Default::default()
     };
