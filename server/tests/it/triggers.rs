@@ -1,6 +1,7 @@
 //! Triggers: by the clock, on events, when a condition holds; once each, and no more after too many failures.
 
 mod adding;
+mod changed;
 mod conditional;
 mod looping;
 
@@ -237,6 +238,10 @@ both! {
         }
         let resting = counted(&server, &namespace, &id, 3).await;
         assert_eq!(resting["execution_count"], 1);
+        // Sent as it was, it forgets nothing.
+        let same = json!({"name": "thrice", "schedule_config": resting["schedule_config"]});
+        let same = server.call_in(&namespace, "PATCH", &format!("/v1/triggers/{id}"), same).await.ok();
+        assert_eq!((&same["event_counter"], &same["next_scheduled_at"]), (&json!(3), &resting["next_scheduled_at"]), "{same:#}");
         server.app.clock().advance(601);
         executed(&server, &namespace, &id, 2).await;
     }

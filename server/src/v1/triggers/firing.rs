@@ -319,20 +319,18 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                     Err(error) => return Err(error),
                 };
                 let was_failing = trigger.consecutive_failures > 0;
-                note(&mut trigger, &end, now);
+                let told = note_of(&mut trigger, &task_id, &end, now);
                 store::update(tx, &trigger, now).await?;
                 if matches!(end, End::Busy(_)) {
                     cause.join(&store::cause(tx, &trigger).await?);
                     store::keep_cause(tx, &trigger, &cause).await?;
                 }
                 if let Some(outputs) = end.outputs() {
-                    canary::tell(tx, &trigger, was_failing, outputs, now).await?;
+                    canary::tell(tx, &told, was_failing, outputs, now).await?;
                 }
                 match end {
-                    End::Completed(_) => {
-                        tell(tx, &trigger, "trigger.execution.completed", now).await
-                    }
-                    End::Failed(_) => tell_failure(tx, &trigger, now).await,
+                    End::Completed(_) => tell(tx, &told, "trigger.execution.completed", now).await,
+                    End::Failed(_) => tell_failure(tx, &told, now).await,
                     End::Busy(_) | End::Idle(_) => Ok(()),
                 }
             })
@@ -347,6 +345,22 @@ async fn tell_failure(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<()> {
         give_notice(tx, trigger, now).await?;
     }
     Ok(())
+}
+
+/// Notes how one firing ended; answers the trigger as that firing is told of. Where another one came after it, the last execution
+/// is that one, and stays so.
+fn note_of(trigger: &mut Trigger, task_id: &str, end: &End, now: i64) -> Trigger {
+    let before = trigger.clone();
+    note(trigger, end, now);
+    let told = Trigger {
+        last_execution_task_id: Some(task_id.to_owned()),
+        ..trigger.clone()
+    };
+    if before.last_execution_task_id.as_deref() != Some(task_id) {
+        trigger.last_execution_status = before.last_execution_status;
+        trigger.last_execution_error = before.last_execution_error;
+    }
+    told
 }
 
 fn note(trigger: &mut Trigger, end: &End, now: i64) {

@@ -287,32 +287,48 @@ pub async fn update(
             trigger.description = description;
         }
         if let Some(status) = status {
-            trigger.status = status;
+            set_status(trigger, status);
         }
-        let renewed = config.is_some() || status.is_some();
-        if let Some(config) = config {
-            if trigger.schedule_config != config {
-                // What was measured of something else says nothing of this.
-                trigger.baseline_snapshot = None;
-            }
-            trigger.schedule_config = config;
-            trigger.event_counter = 0;
-        }
-        if renewed {
-            schedule_anew(trigger, now)
-        } else {
-            Ok(())
-        }
+        // The same schedule again goes on as it is.
+        let other = config.filter(|config| trigger.schedule_config != *config);
+        let Some(config) = other else {
+            return match status {
+                Some(_) => schedule_anew(trigger, now),
+                None => Ok(()),
+            };
+        };
+        // What was counted and measured of something else says nothing of this.
+        trigger.event_counter = 0;
+        trigger.baseline_snapshot = None;
+        trigger.schedule_config = config;
+        set_next(trigger, |schedule| schedule.first(now))
     })
     .await
 }
 
+/// Sets a trigger active or paused. Whoever sets one active that was not forgives it what it failed at before: it would else be
+/// stopped by the next failure, and nobody told.
+fn set_status(trigger: &mut Trigger, status: TriggerStatus) {
+    if status == TriggerStatus::Active && trigger.status != status {
+        trigger.consecutive_failures = 0;
+    }
+    trigger.status = status;
+}
+
 /// The next moment of a trigger that was changed: none unless it is active.
 fn schedule_anew(trigger: &mut Trigger, now: i64) -> Result<()> {
+    set_next(trigger, |schedule| schedule.next(now))
+}
+
+/// The moment that a schedule says for a trigger: none unless it is active.
+fn set_next(
+    trigger: &mut Trigger,
+    said: impl FnOnce(&Schedule) -> Result<Option<i64>>,
+) -> Result<()> {
     trigger.next_scheduled_at = None;
     if trigger.status == TriggerStatus::Active {
         let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
-        trigger.next_scheduled_at = schedule.next(now)?.map(clock::time);
+        trigger.next_scheduled_at = said(&schedule)?.map(clock::time);
     }
     Ok(())
 }

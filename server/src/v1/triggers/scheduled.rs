@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     READER, check_looked_at, check_room, keeping, schedule, schedule::Schedule, schedule_anew,
-    store, tell,
+    set_status, store, tell,
 };
 use crate::{
     app::App,
@@ -125,7 +125,7 @@ pub async fn begin_schedule(
     match held {
         // The collection was deleted, and comes back.
         Some(mut trigger) => {
-            trigger.status = TriggerStatus::Active;
+            set_status(&mut trigger, TriggerStatus::Active);
             trigger.schedule_config = schedule.schedule_config.clone();
             trigger.updated_at = Some(clock::time(now));
             schedule_anew(&mut trigger, now)?;
