@@ -23,8 +23,8 @@ const LARGEST: usize = 65_536;
 pub(super) type Asked = (String, String);
 
 /// Checks what an alert is about, as a whole: after a change as well as at first. The retriever that it watched `before` is
-/// no matter of the key that changes something else, and a condition or a selector that stays was checked when it was sent.
-/// Answers the retriever that is asked, if one is.
+/// no matter of the key that changes something else, and a condition or a selector that stays was checked when it was sent, or
+/// when the alert was turned on. Answers the retriever that is asked, if one is there.
 pub(super) async fn check(
     app: &App,
     place: &Place,
@@ -38,30 +38,24 @@ pub(super) async fn check(
                 let msg = "an alert on a retriever names it";
                 return Err(Violation::body(&["retriever_id"], "missing", msg, Value::Null).into());
             };
-            let (namespace_id, id) = match &place.namespace_id {
-                Some(namespace_id) => {
-                    let record = RETRIEVERS.find(app.db(), namespace_id, retriever).await?;
-                    (namespace_id.clone(), record.id)
-                }
-                None => {
-                    let org_id = &place.caller.org_id;
-                    let found = store::retriever_namespace(app.db(), org_id, retriever).await?;
-                    (found, retriever.clone())
-                }
-            };
             let watched = before.and_then(|before| before.retriever_id.as_ref());
-            if watched != Some(retriever) {
+            let is_new = watched != Some(retriever);
+            asked = match find_retriever(app, place, retriever).await {
+                Ok(found) => Some(found),
+                // It was removed, which turned the alert off: what else there is of it may be changed.
+                Err(error) if error.is_not_found() && !is_new && !alert.enabled => None,
+                Err(error) => return Err(error),
+            };
+            if let Some((_, id)) = asked.as_ref().filter(|_| is_new) {
                 let operation = NamespaceOperation::ExecuteRetriever;
-                place
-                    .caller
-                    .allow(ResourceType::Retriever, &id, operation)?;
+                place.caller.allow(ResourceType::Retriever, id, operation)?;
             }
-            asked = Some((namespace_id, id));
         }
         AlertSource::System => match &alert.system_condition {
             Some(condition)
-                if before.and_then(|before| before.system_condition.as_ref())
-                    == Some(condition) => {}
+                if before.is_some_and(|before| {
+                    before.system_condition.as_ref() == Some(condition) && !turns_on(before, alert)
+                }) => {}
             Some(condition) => {
                 conditions::check(condition)?;
                 check_condition(app, place, condition).await?;
@@ -86,6 +80,21 @@ pub(super) async fn check(
     Ok(asked)
 }
 
+/// The retriever that an alert names: of a namespace by id or name, of the organization by its id.
+async fn find_retriever(app: &App, place: &Place, retriever: &str) -> Result<Asked> {
+    match &place.namespace_id {
+        Some(namespace_id) => {
+            let record = RETRIEVERS.find(app.db(), namespace_id, retriever).await?;
+            Ok((namespace_id.clone(), record.id))
+        }
+        None => {
+            let org_id = &place.caller.org_id;
+            let found = store::retriever_namespace(app.db(), org_id, retriever).await?;
+            Ok((found, retriever.to_owned()))
+        }
+    }
+}
+
 /// A snooze that is over already would be none.
 pub(super) fn check_snooze(request: &PatchAlertRequest, now: DateTime<Utc>) -> Result<()> {
     match request.snoozed_until.flatten() {
@@ -98,9 +107,14 @@ pub(super) fn check_snooze(request: &PatchAlertRequest, now: DateTime<Utc>) -> R
     }
 }
 
-/// Whether a change leaves alone what is watched. Whoever turns an alert on has it watch something.
+/// Whether a change turns an alert on: whoever does has it watch something that is there.
+fn turns_on(before: &AlertResponse, after: &AlertResponse) -> bool {
+    after.enabled && !before.enabled
+}
+
+/// Whether a change leaves alone what is watched.
 fn watches_as(before: &AlertResponse, after: &AlertResponse) -> bool {
-    before.namespace_selector == after.namespace_selector && (before.enabled || !after.enabled)
+    before.namespace_selector == after.namespace_selector && !turns_on(before, after)
 }
 
 /// What a condition is narrowed to is there, named by its id.

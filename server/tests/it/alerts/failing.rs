@@ -169,7 +169,15 @@ both! {
             assert_eq!(one["metadata"]["retriever_id"], retriever);
         }
         let on = json!({"enabled": true});
-        server.call_in(&namespace, "PATCH", "/v1/alerts/by%20id", on).await.error(404, "NotFoundError");
+        for name in ["by%20id", "slow"] {
+            server.call_in(&namespace, "PATCH", &format!("/v1/alerts/{name}"), on.clone()).await.error(404, "NotFoundError");
+        }
+        // What else there is of it is changed all the same.
+        let told = json!({"description": "off for now"});
+        for name in ["by%20id", "by%20name", "slow"] {
+            server.call_in(&namespace, "PATCH", &format!("/v1/alerts/{name}"), told.clone()).await.ok();
+        }
+        server.call("PATCH", &over, told).await.ok();
         let on = json!({"enabled": true, "retriever_id": "kept"});
         server.call_in(&namespace, "PATCH", "/v1/alerts/by%20id", on).await.ok();
     }
