@@ -172,10 +172,10 @@ both! {
         assert_eq!((&checked["valid"], checked["errors"].as_array().unwrap().len()), (&json!(false), 2), "{checked:#}");
 
         // A clone has the schema, too.
-        call("PATCH", &path, json!({"schema_validation": "strict"})).await.ok();
+        call("PATCH", &path, json!({"schema_validation": "strict", "schema_sync_enabled": false})).await.ok();
         call("POST", &format!("{path}/clone"), json!({"collection_name": "checked_too"})).await.ok();
         let clone = call("GET", "/v1/collections/checked_too", Value::Null).await.ok();
-        assert_eq!((&clone["document_schema"], &clone["schema_validation"]), (&schema, &json!("strict")));
+        assert_eq!((&clone["document_schema"], &clone["schema_validation"], &clone["schema_sync_enabled"]), (&schema, &json!("strict"), &json!(false)));
     }
 
     async fn documents_of_own_vectors_are_checked_as_well(server) {

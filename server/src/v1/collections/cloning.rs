@@ -113,24 +113,23 @@ pub async fn clone(
 ) -> Result<CloneCollectionResponse> {
     let pattern = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
     lifecycle::check_here(&pattern)?;
-    let (source, own_extractor) = (pattern.source.clone(), pattern.feature_extractor.clone());
     let source_id = pattern.collection_id.clone().unwrap_or_default();
     let own = request.feature_extractor.is_none();
-    let checked = (pattern.document_schema.clone(), pattern.schema_validation);
-    let names = pattern.index_map.clone();
-    let create_request = wanted(pattern, request);
+    let create_request = wanted(pattern.clone(), request);
     let mut made = match own {
         true => draft_copy(app, scope, create_request, false).await?,
         false => draft(app, scope, create_request).await?,
     };
-    (made.document_schema, made.schema_validation) = checked;
-    if own && made.source != source {
+    made.document_schema = pattern.document_schema;
+    made.schema_validation = pattern.schema_validation;
+    made.schema_sync_enabled = pattern.schema_sync_enabled;
+    if own && made.source != pattern.source {
         check_headers(&made)?;
     }
-    let extractor = &made.feature_extractor;
-    let same = made.source == source && as_sent(extractor.clone()) == as_sent(own_extractor);
+    let extractors = (made.feature_extractor.clone(), pattern.feature_extractor);
+    let same = made.source == pattern.source && as_sent(extractors.0) == as_sent(extractors.1);
     if own || same {
-        made.index_map = names;
+        made.index_map = pattern.index_map;
     }
     let collection_id = made.collection_id.clone();
     let copy = Copy {
