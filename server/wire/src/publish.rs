@@ -40,7 +40,7 @@ pub struct PublishRetrieverRequest {
     )]
     #[cfg_attr(feature = "schema", validate(length(max = 500)), schema(value_type = Option<String>))]
     pub description: Option<Option<String>>,
-    /// `null` takes it away.
+    /// `null` takes it away, as an empty one does.
     #[serde(
         default,
         deserialize_with = "crate::sent",

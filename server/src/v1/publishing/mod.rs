@@ -163,7 +163,7 @@ async fn asked(
         public_name: request.public_name.unwrap_or_else(|| name_from(&title)),
         display_config: display::complete(display, retriever, &about),
         description: description.or_else(|| retriever.description.clone()),
-        icon_base64: request.icon_base64.flatten(),
+        icon_base64: said(request.icon_base64),
         rate_limit_config: request.rate_limit_config.unwrap_or_default(),
         is_active: true,
         retriever_metadata: metadata,
@@ -175,9 +175,9 @@ async fn asked(
     })
 }
 
-/// The category that a request gives: as a password, it is taken away by an empty one.
-fn said(category: Option<Option<String>>) -> Option<String> {
-    category.flatten().filter(|category| !category.is_empty())
+/// The category or the icon that a request gives: as a password, it is taken away by an empty one.
+fn said(sent: Option<Option<String>>) -> Option<String> {
+    sent.flatten().filter(|sent| !sent.is_empty())
 }
 
 /// Inserts, or replaces the publication of the same retriever: its public id and address stay.
@@ -341,8 +341,8 @@ fn change(
     if let Some(tags) = request.tags {
         published.tags = tags.unwrap_or_default();
     }
-    if let Some(icon) = request.icon_base64 {
-        published.icon_base64 = icon.filter(|icon| !icon.is_empty());
+    if request.icon_base64.is_some() {
+        published.icon_base64 = said(request.icon_base64);
     }
     if let Some(limits) = request.rate_limit_config {
         published.rate_limit_config = limits.unwrap_or_default();
