@@ -132,6 +132,9 @@ pub(crate) enum Fit {
     Each,
 }
 
+/// Tokens of each text that all of them are cut for: of more texts than that leaves room for, the last ones give way.
+const LEAST: usize = 16;
+
 /// The texts that are kept, and whether each was cut. Separators count, and what comes beside each text, in its tokens.
 pub(crate) fn fit(
     bpe: &CoreBPE,
@@ -144,24 +147,12 @@ pub(crate) fn fit(
     let between = bpe.count_ordinary(separator);
     let sizes: Vec<usize> = texts.iter().map(|t| count(bpe, t, budget)).collect();
     let spaces = between * sizes.len().saturating_sub(1);
-    let room = budget.saturating_sub(spaces + beside.iter().sum::<usize>());
-    let all: usize = sizes.iter().sum();
-    if all <= room {
+    let all: usize = sizes.iter().chain(beside).sum();
+    if all + spaces <= budget {
         return texts.into_iter().map(|text| Some((text, false))).collect();
     }
     if matches!(how, Fit::Share | Fit::Each) {
-        let share = room as f64 / all as f64;
-        let equal = room / sizes.len().max(1);
-        let one = |(text, size): (String, usize)| {
-            let most = if how == Fit::Each {
-                equal
-            } else {
-                (size as f64 * share) as usize
-            };
-            let kept = cut(bpe, &text, most);
-            (!kept.is_empty()).then(|| (kept.clone(), kept.len() < text.len()))
-        };
-        return texts.into_iter().zip(sizes).map(one).collect();
+        return shared(bpe, texts, (&sizes, beside, between), budget, how);
     }
     let (mut left, mut open, mut kept) = (budget, true, Vec::new());
     for (place, (text, size)) in texts.into_iter().zip(sizes).enumerate() {
@@ -179,9 +170,82 @@ pub(crate) fn fit(
     kept
 }
 
+/// As many of the texts as get a share that says something, each cut to it: separators and marks of thousands would leave nothing
+/// for any of them.
+fn shared(
+    bpe: &CoreBPE,
+    texts: Vec<String>,
+    (sizes, beside, between): (&[usize], &[usize], usize),
+    budget: usize,
+    how: Fit,
+) -> Vec<Option<(String, bool)>> {
+    let (mut several, mut least, mut taken) = (0, 0, 0);
+    for (place, size) in sizes.iter().enumerate() {
+        let space = if place == 0 { 0 } else { between };
+        let own = space + beside.get(place).copied().unwrap_or(0);
+        if several > 0 && least + taken + own + LEAST.min(*size) > budget {
+            break;
+        }
+        (several, least, taken) = (several + 1, least + LEAST.min(*size), taken + own);
+    }
+    let left = budget.saturating_sub(taken);
+    let all: usize = sizes.iter().take(several).sum();
+    let share = (left as f64 / all.max(1) as f64).min(1.0);
+    let equal = left / several.max(1);
+    let one = |(place, text): (usize, String)| {
+        if place >= several {
+            return None;
+        }
+        let most = match how {
+            Fit::Each => equal,
+            _ => (sizes[place] as f64 * share) as usize,
+        };
+        let kept = cut(bpe, &text, most);
+        let is_cut = kept.len() < text.len();
+        (!kept.is_empty()).then_some((kept, is_cut))
+    };
+    texts.into_iter().enumerate().map(one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_more_texts_than_there_are_tokens_the_first_are_kept() {
+        let bpe = tokenizer("cl100k_base").unwrap();
+        for how in [Fit::Each, Fit::Share] {
+            let texts = vec!["a ship sails the sea ".repeat(10); 500];
+            let kept = fit(bpe, texts, &[], "\n\n", 100, how);
+            let told: Vec<&str> = kept
+                .iter()
+                .flatten()
+                .map(|(text, _)| text.as_str())
+                .collect();
+            assert!(kept[0].is_some() && kept[499].is_none(), "{how:?}");
+            assert!(
+                told.len() > 1 && told[0].starts_with("a ship"),
+                "{how:?}: {told:?}"
+            );
+            // Joined, a text may split otherwise: by a token or two.
+            let all = bpe.count_ordinary(&told.join("\n\n"));
+            assert!((50..=100 + told.len()).contains(&all), "{how:?}: {all}");
+            // Those that fit are all there, each with its share.
+            let few = fit(
+                bpe,
+                vec!["a ship sails the sea ".repeat(10); 4],
+                &[],
+                "\n\n",
+                100,
+                how,
+            );
+            assert!(
+                few.iter()
+                    .all(|one| one.as_ref().is_some_and(|(_, is_cut)| *is_cut)),
+                "{how:?}"
+            );
+        }
+    }
 
     #[test]
     fn tokens_are_those_of_the_published_lists() {
