@@ -267,10 +267,14 @@ impl Taxonomy {
                     take(row, &[best], of(best), written);
                 }
             }
-            // The deepest wins: it is the last one written.
+            // The deepest wins: it is the last one written, also of what the document lacks.
             HierarchicalEnrichmentStyle::Combined => {
+                let before = row.clone();
                 for found in chain {
-                    take(row, &[found], of(found), written);
+                    match of(found) {
+                        Some(fields) => take(row, &[found], Some(fields), written),
+                        None => take_all(row, &before, &as_row(found), written),
+                    }
                 }
             }
             HierarchicalEnrichmentStyle::FullChain => take_lists(row, chain, of, written),
@@ -367,15 +371,11 @@ fn take(
     fields: Option<&[EnrichmentField]>,
     written: &mut Vec<String>,
 ) {
-    let found: Vec<Row> = matches
-        .iter()
-        .map(|found| Row {
-            value: found.document.clone().into(),
-        })
-        .collect();
+    let found: Vec<Row> = matches.iter().map(|found| as_row(found)).collect();
     let Some(fields) = fields else {
         if let Some(first) = found.first() {
-            take_all(row, first, written);
+            let before = row.clone();
+            take_all(row, &before, first, written);
         }
         return;
     };
@@ -395,18 +395,33 @@ fn take(
     }
 }
 
-/// The members that the document lacks.
-fn take_all(row: &mut Row, found: &Row, written: &mut Vec<String>) {
-    for (name, value) in found.value.as_object().into_iter().flatten() {
-        let lacking = row.value.get(name).is_none_or(Value::is_null);
-        if lacking && !OWN.contains(&name.as_str()) && !value.is_null() {
-            row.value[name] = value.clone();
-            note(written, name);
-        }
+fn as_row(found: &Match) -> Row {
+    Row {
+        value: found.document.clone().into(),
     }
 }
 
-/// The values of every level, from the root down.
+/// The members that the document lacked before anything was taken over.
+fn take_all(row: &mut Row, before: &Row, found: &Row, written: &mut Vec<String>) {
+    for (name, value) in lacking(before, found) {
+        note(written, &name);
+        row.value[name] = value;
+    }
+}
+
+/// The members of a found document that another one lacks, but those that are its own.
+fn lacking(row: &Row, found: &Row) -> Vec<(String, Value)> {
+    let members = found.value.as_object().into_iter().flatten();
+    let is_lacking = |name: &str| row.value.get(name).is_none_or(Value::is_null);
+    members
+        .filter(|(name, value)| {
+            !OWN.contains(&name.as_str()) && !value.is_null() && is_lacking(name)
+        })
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The values of every level, from the root down: of the fields that are taken over, or of all members that the document lacks.
 fn take_lists<'f>(
     row: &mut Row,
     chain: &[Match],
@@ -415,20 +430,31 @@ fn take_lists<'f>(
 ) {
     let mut lists: IndexMap<String, Vec<Value>> = IndexMap::new();
     for found in chain {
-        let one = Row {
-            value: found.document.clone().into(),
+        let one = as_row(found);
+        let taken: Vec<(String, Value)> = match of(found) {
+            Some(fields) => of_fields(&one, fields),
+            None => lacking(row, &one),
         };
-        for field in of(found).into_iter().flatten() {
-            if let Some(value) = one.at(&field.field_path).filter(|value| !value.is_null()) {
-                let target = field.target_field.as_ref().unwrap_or(&field.field_path);
-                lists.entry(target.clone()).or_default().push(value.clone());
-            }
+        for (target, value) in taken {
+            lists.entry(target).or_default().push(value);
         }
     }
     for (target, values) in lists {
         row.set(&target, Value::Array(values));
         note(written, &target);
     }
+}
+
+/// What a level gives of the fields that are taken over, by where it goes.
+fn of_fields(found: &Row, fields: &[EnrichmentField]) -> Vec<(String, Value)> {
+    let value = |field: &EnrichmentField| {
+        let value = found
+            .at(&field.field_path)
+            .filter(|value| !value.is_null())?;
+        let target = field.target_field.as_ref().unwrap_or(&field.field_path);
+        Some((target.clone(), value.clone()))
+    };
+    fields.iter().filter_map(value).collect()
 }
 
 /// The list with the values that it lacks: a document that is enriched again does not grow.

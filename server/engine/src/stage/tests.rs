@@ -13,6 +13,7 @@ mod bounds;
 mod decompose;
 mod figures;
 mod hostile;
+mod levels;
 mod links;
 mod local;
 mod outside;

@@ -37,6 +37,17 @@ both! {
             server.task_end(begun["task_id"].as_str().unwrap()).await;
             assert_eq!(shop.documents(&server, &things).await[0]["dept"], dept, "{name}");
         }
+        // Levels that name no fields give all that the document lacks, in the same ways.
+        let bare = json!({"taxonomy_name": "bare", "config": {"taxonomy_type": "hierarchical", "retriever_id": shop.finder, "input_mappings": [{"input_key": "code", "path": "code"}],
+            "hierarchical_nodes": [{"collection_id": goods}, {"collection_id": tools, "parent_collection_id": goods}]}});
+        let bare = shop.make(&server, bare).await;
+        let sent = shop.call(&server, "POST", &format!("/v1/taxonomies/{bare}/execute"), json!({"source_documents": [{"code": "x"}]})).await.ok();
+        assert_eq!(sent["results"][0]["dept"], "tools", "{sent:#}");
+        let others = collection(&server, &shop.namespace, "others", &[json!({"code": "x"})]).await;
+        let body = json!({"taxonomy_applications": [{"taxonomy_id": bare, "hierarchical_enrichment_style": "full_chain"}]});
+        shop.call(&server, "PATCH", "/v1/collections/others", body).await.ok();
+        let shown = shop.call(&server, "POST", &format!("/v1/taxonomies/{bare}/execute"), json!({"source_collection_id": others})).await.ok();
+        assert_eq!(shown["results"][0]["dept"], json!(["goods", "tools"]), "{shown:#}");
     }
 
     async fn what_is_neither_inferred_nor_analysed_is_refused(server) {
