@@ -1,5 +1,7 @@
 //! `attribute_filter`: keeps the rows that satisfy a condition or a tree of them.
 
+use std::borrow::Cow;
+
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
@@ -68,7 +70,7 @@ pub(crate) static DEFINITION: Definition = Definition {
             "case_insensitive",
             Kind::Boolean,
             "false",
-            "Whether text is compared without regard to case",
+            "Whether text is compared without regard to case, in `conditions`, too, unless they say it themselves",
         ),
         member(
             "batch_size",
@@ -118,7 +120,7 @@ pub(crate) async fn run(
 /// The conditions that are written out; none where a sentence stands in their place.
 pub(super) fn written(parameters: &Object) -> Result<Filter, RunError> {
     if let Some(tree) = parameters.get("conditions") {
-        return Ok(Filter::parse(tree)?);
+        return Ok(Filter::parse(&folded(tree, parameters))?);
     }
     let mut own = ["field", "operator", "value"].into_iter();
     if parameters.contains_key("natural_language") && !own.any(|name| parameters.contains_key(name))
@@ -126,6 +128,19 @@ pub(super) fn written(parameters: &Object) -> Result<Filter, RunError> {
         return Ok(Filter::All(Vec::new()));
     }
     Ok(Filter::Leaf(leaf(parameters)?))
+}
+
+/// The tree with the case that the stage lets count, where it does not say so itself.
+fn folded<'t>(tree: &'t Value, parameters: &Object) -> Cow<'t, Value> {
+    let folds = parameters.get("case_insensitive").and_then(Value::as_bool) == Some(true);
+    match tree {
+        Value::Object(members) if folds && !members.contains_key("case_sensitive") => {
+            let mut members = members.clone();
+            members.insert("case_sensitive".to_owned(), Value::Bool(false));
+            Cow::Owned(Value::Object(members))
+        }
+        tree => Cow::Borrowed(tree),
+    }
 }
 
 /// The condition that is told in words.

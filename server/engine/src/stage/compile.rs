@@ -8,8 +8,8 @@ use super::plan::{Filters, Plan, Step};
 use super::schema::{self, When, inside, problem};
 use super::{
     BUILT, Definition, StageProblem, agent_search, agentic_enrich, aggregate, called,
-    code_execution, cross_compare, document_enrich, feature_table, inputs, query_expand, shipped,
-    sql_lookup,
+    code_execution, cross_compare, document_enrich, feature_table, inputs, mmr, query_expand,
+    shipped, sort, sql_lookup,
 };
 use crate::template::{self, is_template};
 
@@ -245,8 +245,11 @@ fn check_new(
             out.push(problem(inside(place, name), "too_short", msg));
         }
     }
-    if definition.id == "aggregate" {
-        aggregate::check(parameters, place, out);
+    match definition.id {
+        "aggregate" => aggregate::check(parameters, place, out),
+        "mmr" => mmr::check(parameters, place, out),
+        "score_normalize" => sort::check(parameters, place, out),
+        _ => {}
     }
 }
 

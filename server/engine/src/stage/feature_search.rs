@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use loupe_wire::{
-    FeatureSearchConfig, FusionStrategy, Object, OnEmptyBehavior, StageParamsFeatureSearch, Value,
+    FeatureSearchConfig, FeatureSearchGroupBy, FusionStrategy, Object, OnEmptyBehavior,
+    StageParamsFeatureSearch, Value,
 };
 use rand::{Rng as _, seq::SliceRandom as _};
 use serde_json::json;
@@ -165,13 +166,18 @@ fn rows(
     let most = p.final_top_k.max(1) as usize;
     match &p.group_by {
         None => ranked.take(most).collect(),
-        Some(g) => {
-            let (each, limit) = (g.max_per_group.max(1) as usize, g.limit.max(1) as usize);
-            let mut rows = group(ranked.collect(), &g.field, each, limit, g.output_mode);
+        Some(by) => {
+            let mut rows = grouped(ranked.collect(), by);
             rows.truncate(most);
             rows
         }
     }
+}
+
+/// The rows in the groups that a search wants.
+pub(super) fn grouped(rows: Vec<Row>, by: &FeatureSearchGroupBy) -> Vec<Row> {
+    let (each, limit) = (by.max_per_group.max(1) as usize, by.limit.max(1) as usize);
+    group(rows, &by.field, each, limit, by.output_mode)
 }
 
 /// `filters` and `pre_filters` of a stage or a search, with their inputs.

@@ -196,13 +196,25 @@ pub(crate) fn remember(at: &mut Execution, mut told: Object, fused: &[Fused], le
         found.collect()
     };
     let best = fused.iter().take(REMEMBERED);
-    let ranks: Object = best
-        .map(|one| (one.document_id.clone(), Value::Object(of(&one.document_id))))
-        .collect();
+    let mut ranks = ranks_before(at);
+    for one in best {
+        let ranks = ranks.entry(one.document_id.clone());
+        ranks.or_insert_with(|| Value::Object(of(&one.document_id)));
+    }
     told.insert("ranks".into(), Value::Object(ranks));
     at.report
         .learned
         .insert(at.stage.clone(), Value::Object(told));
+}
+
+/// What the stage remembers already: one that asks in several ways searches several times, and any of them may have found what
+/// somebody acts on.
+fn ranks_before(at: &mut Execution) -> Object {
+    let told = at.report.learned.get_mut(&at.stage);
+    match told.and_then(|told| told.get_mut("ranks")).map(Value::take) {
+        Some(Value::Object(ranks)) => ranks,
+        _ => Object::new(),
+    }
 }
 
 /// The weights of a stage's lists.

@@ -2,18 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loupe_wire::{StageCategory, Value};
+use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
 use super::execution::{Execution, offload};
 use super::likeness::{self, cosine, dot, nearness};
 use super::parameters::Parameters;
-use super::schema::{Kind, Member, member, required};
+use super::schema::{Kind, Member, inside, member, problem, required};
 use super::working::{Row, Working};
-use super::{Definition, RunError};
+use super::{Definition, RunError, StageProblem};
+use crate::template::is_template;
 
 /// Rows that compete: the choice costs `top_k` times this many comparisons.
 const MAX_CANDIDATES: usize = 1_000;
+/// Greatest weight of a field.
+const MAX_WEIGHT: f64 = 1e6;
 
 const FEATURE: &[Member] = &[
     required(
@@ -92,6 +95,33 @@ pub(crate) static DEFINITION: Definition = Definition {
         ),
     ],
 };
+
+/// What the table cannot say: weights are numbers, of fields that are compared.
+pub(super) fn check(parameters: &Object, loc: &[String], out: &mut Vec<StageProblem>) {
+    let weights = parameters.get("diversity_field_weights");
+    let Some(weights) = weights.and_then(Value::as_object) else {
+        return;
+    };
+    let fields = parameters.get("diversity_fields").and_then(Value::as_array);
+    let fields: Vec<&str> = fields
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let place = inside(loc, "diversity_field_weights");
+    for (field, weight) in weights {
+        let is_open = weight.as_str().is_some_and(is_template);
+        let is_weight = |weight: f64| (0.0..=MAX_WEIGHT).contains(&weight);
+        if !is_open && !weight.as_f64().is_some_and(is_weight) {
+            let msg = format!("must be a number from 0 to {MAX_WEIGHT}");
+            out.push(problem(inside(&place, field), "out_of_range", msg));
+        }
+        if !fields.iter().any(|one| one == field || is_template(one)) {
+            let msg = format!("`{field}` is none of `diversity_fields`");
+            out.push(problem(inside(&place, field), "extra_forbidden", msg));
+        }
+    }
+}
 
 pub(crate) async fn run(
     at: &mut Execution,

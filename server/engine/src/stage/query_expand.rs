@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use loupe_wire::{Object, StageCategory, Value};
+use loupe_wire::{FeatureSearchGroupBy, Object, StageCategory, Value, reading};
 use serde_json::json;
 
 use super::execution::Execution;
@@ -18,6 +18,8 @@ use crate::template::render_text;
 /// Documents whose words are looked at without a language model, and words that are added to the query at once.
 const FEEDBACK_DOCUMENTS: usize = 10;
 const WORDS_AT_ONCE: usize = 3;
+/// Documents of one list that groups are made of.
+const MOST_GROUPED: usize = 5_000;
 /// How long the language model may take where the stage does not say.
 const PATIENCE_MS: usize = 5_000;
 
@@ -117,6 +119,8 @@ pub(crate) async fn run(
         ));
         return feature_search::run(at, config, set).await;
     };
+    // What is found several times is grouped once: a group of one list knows nothing of the others.
+    let (config, grouping) = ungrouped(config);
     let expansions = expand(at, p, &config, &query, set.clone()).await?;
     at.report
         .metadata
@@ -135,13 +139,31 @@ pub(crate) async fn run(
         let told = *facets.get_or_insert(at.report.facets.len());
         at.report.facets.truncate(told);
     }
-    let most = config
-        .get("final_top_k")
-        .and_then(Value::as_u64)
-        .unwrap_or(25) as usize;
     let mut rows = fused(lists, p);
-    rows.truncate(most);
+    if let Some(one) = &grouping.by {
+        rows = feature_search::grouped(rows, one);
+    }
+    rows.truncate(grouping.most);
     Ok(Working::Rows(rows))
+}
+
+/// How the whole is grouped and cut, in the place of each list.
+struct Grouping {
+    by: Option<FeatureSearchGroupBy>,
+    most: usize,
+}
+
+/// The search without its groups, and with all that they are made of.
+fn ungrouped(mut config: Object) -> (Object, Grouping) {
+    let most = config.get("final_top_k").and_then(Value::as_u64);
+    let most = most.unwrap_or(25) as usize;
+    let by = config.get("group_by");
+    let by = by.and_then(|by| reading::from_value::<FeatureSearchGroupBy>(by).ok());
+    if by.is_some() {
+        config.shift_remove("group_by");
+        config.insert("final_top_k".into(), json!(MOST_GROUPED));
+    }
+    (config, Grouping { by, most })
 }
 
 /// The first text that the search asks for.

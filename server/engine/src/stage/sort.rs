@@ -4,9 +4,9 @@ use loupe_wire::{Object, SortDirection, StageCategory, StageParamsSortAttribute,
 use serde_json::json;
 
 use super::execution::{Execution, typed};
-use super::schema::{Kind, member};
+use super::schema::{Kind, inside, member, problem};
 use super::working::Working;
-use super::{Definition, RunError, document_enrich};
+use super::{Definition, RunError, StageProblem, document_enrich};
 use crate::filter::sort_values;
 use crate::store::{Direction, Sort};
 
@@ -116,6 +116,16 @@ pub(crate) static NORMALIZE: Definition = Definition {
     ],
 };
 
+/// What the table cannot say: the ends that are told are in their order.
+pub(super) fn check(parameters: &Object, loc: &[String], out: &mut Vec<StageProblem>) {
+    let number = |name: &str| parameters.get(name).and_then(Value::as_f64);
+    let ends = number("min_value").zip(number("max_value"));
+    if ends.is_some_and(|(low, high)| low >= high) {
+        let msg = "must be less than `max_value`".to_owned();
+        out.push(problem(inside(loc, "min_value"), "value_error", msg));
+    }
+}
+
 pub(crate) async fn normalize(
     at: &mut Execution,
     parameters: Object,
@@ -176,10 +186,15 @@ impl Scale {
                 false,
                 0.0,
             ),
-            _ => {
-                let low = least.unwrap_or(min);
-                (low, most.unwrap_or(max) - low, false, 1.0)
-            }
+            // An end that is told may lie behind all scores: then they are at that end, and none is turned round.
+            _ => match (least, most) {
+                (Some(low), None) if low > max => (low, 0.0, false, 0.0),
+                (None, Some(high)) if high < min => (high, 0.0, false, 1.0),
+                (least, most) => {
+                    let low = least.unwrap_or(min);
+                    (low, (most.unwrap_or(max) - low).max(0.0), false, 1.0)
+                }
+            },
         };
         Scale {
             shift,

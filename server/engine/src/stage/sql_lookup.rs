@@ -88,7 +88,8 @@ pub(crate) static DEFINITION: Definition = Definition {
             "result_handling",
             Kind::Choice(&["first", "all", "error_if_empty", "error_if_multiple"]),
             r#""first""#,
-            "first: the first row; all: a list; error_if_empty and error_if_multiple: the first row, and an error else",
+            "first: the first row; all: a list; error_if_empty and error_if_multiple: the first row, and an error else. Where rows become \
+             documents, all of them do, and the errors end the stage",
         ),
         member(
             "on_no_results",
@@ -160,6 +161,7 @@ pub(crate) async fn run(
             lookup.most = MOST_DOCUMENTS;
             let found = asked(at, &*tables, &connection, lookup).await?;
             let found = found.into_iter().next().unwrap_or(Ok(Vec::new()));
+            let found = found.and_then(|rows| counted(p, rows));
             let found = found.map_err(|reason| failed(at, &reason))?;
             let rows = found.into_iter().enumerate().map(document);
             return Ok(Working::Rows(rows.collect()));
@@ -219,23 +221,25 @@ fn values(written: &Object, names: &[String], context: &Context) -> Result<Vec<V
     names.iter().map(value).collect()
 }
 
+/// The rows, unless the stage calls their number an error.
+fn counted(p: &Parameters, rows: Vec<Object>) -> Result<Vec<Object>, String> {
+    let (handling, on_none) = (p.word("result_handling"), p.word("on_no_results"));
+    match (handling.as_str(), rows.len()) {
+        ("error_if_empty", 0) => Err("there is no row".into()),
+        (_, 0) if on_none == "error" => Err("there is no row".into()),
+        ("error_if_multiple", count @ 2..) => Err(format!("there are {count} rows, not one")),
+        _ => Ok(rows),
+    }
+}
+
 /// What a document is given of its rows; nothing where it stays as it is.
-fn kept(p: &Parameters, mut rows: Vec<Object>) -> Result<Option<Value>, String> {
-    let handling = p.word("result_handling");
-    let count = rows.len();
-    match (handling.as_str(), count) {
-        ("error_if_empty", 0) => return Err("there is no row".into()),
-        ("error_if_multiple", 2..) => return Err(format!("there are {count} rows, not one")),
-        _ => {}
+fn kept(p: &Parameters, rows: Vec<Object>) -> Result<Option<Value>, String> {
+    let mut rows = counted(p, rows)?;
+    if rows.is_empty() {
+        let is_null = p.word("on_no_results") == "null";
+        return Ok(is_null.then_some(Value::Null));
     }
-    if count == 0 {
-        return match p.word("on_no_results").as_str() {
-            "error" => Err("there is no row".into()),
-            "null" => Ok(Some(Value::Null)),
-            _ => Ok(None),
-        };
-    }
-    Ok(Some(match handling.as_str() {
+    Ok(Some(match p.word("result_handling").as_str() {
         "all" => json!(rows),
         _ => Value::Object(rows.swap_remove(0)),
     }))
@@ -396,6 +400,26 @@ fn dollar(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_of_rows_may_be_an_error() {
+        let of = |more: Value, rows: usize| {
+            let given = more.as_object().cloned().unwrap_or_default();
+            let p = Parameters::new(DEFINITION.members, given);
+            counted(&p, vec![Object::new(); rows]).map(|rows| rows.len())
+        };
+        assert_eq!((of(json!({}), 0), of(json!({}), 2)), (Ok(0), Ok(2)));
+        let one = || json!({"result_handling": "error_if_multiple"});
+        assert_eq!((of(one(), 0), of(one(), 1)), (Ok(0), Ok(1)));
+        assert_eq!(of(one(), 2), Err("there are 2 rows, not one".to_owned()));
+        for some in [
+            json!({"result_handling": "error_if_empty"}),
+            json!({"on_no_results": "error"}),
+        ] {
+            assert_eq!(of(some.clone(), 0), Err("there is no row".to_owned()));
+            assert_eq!(of(some, 2), Ok(2));
+        }
+    }
 
     #[test]
     fn values_are_bound_and_nothing_else_is_read() {

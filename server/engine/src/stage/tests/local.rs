@@ -333,6 +333,70 @@ async fn stages_before_are_read_under_their_alias_and_batches_may_be_templates()
 }
 
 #[tokio::test]
+async fn a_tree_of_conditions_folds_case_where_its_stage_does() {
+    let found = async |filter: Value| {
+        let out = answer(json!({"attribute_filter": filter}), json!({})).await;
+        ids(&out).join(" ")
+    };
+    let tree =
+        json!({"OR": [{"color": "RED"}, {"field": "color", "operator": "eq", "value": "GREEN"}]});
+    assert_eq!(found(json!({"conditions": tree})).await, "");
+    let folded = json!({"conditions": tree, "case_insensitive": true});
+    assert_eq!(found(folded).await, "b c d pic1");
+    // What the tree says itself wins, wherever it says it.
+    let own = json!({"OR": [{"case_sensitive": true, "color": "RED"}, {"color": "GREEN"}]});
+    assert_eq!(
+        found(json!({"conditions": own, "case_insensitive": true})).await,
+        "d"
+    );
+    let own = json!({"case_sensitive": true, "color": "RED"});
+    assert_eq!(
+        found(json!({"conditions": own, "case_insensitive": true})).await,
+        ""
+    );
+}
+
+#[tokio::test]
+async fn what_several_ways_of_a_query_find_is_grouped_as_one() {
+    let text = |id: &str, vector: [f32; 2], said: &str, g: i64| {
+        document(id, vector, said, json!({"content": said, "g": g}))
+    };
+    let found = async |mode: &str| {
+        // By the query itself `a` is the best of its group, by the query with `castle` it is `b`.
+        let memory = Memory {
+            documents: vec![
+                text("a", [0.9, 0.0], "vampire night", 1),
+                text("b", [0.8, 0.0], "vampire castle", 1),
+                text("c", [0.7, 0.0], "vampire morning", 2),
+                text("e", [0.6, 0.0], "castle vampire", 3),
+            ],
+            ..Memory::default()
+        };
+        let list = json!({"query_expand": {"num_expansions": 1, "feature_search_config": {"feature_uri": FLAT,
+            "query": "{{INPUT.query}}", "lexical": true, "group_by": {"field": "g", "output_mode": mode}}}});
+        let run = run(memory, json!({"query": "vampire"}));
+        let out = plan(list).run(run).await.unwrap();
+        let told = &out.statistics.stages["query_expand"].metadata;
+        assert_eq!(told["expansions"], json!(["vampire castle"]), "{mode}");
+        out.documents
+    };
+    for mode in ["first", "flatten", "all"] {
+        let documents = found(mode).await;
+        let of = |one: &Object| match mode {
+            "all" => one["group_value"].clone(),
+            _ => one["g"].clone(),
+        };
+        let mut groups: Vec<i64> = documents
+            .iter()
+            .filter_map(|one| of(one).as_i64())
+            .collect();
+        groups.sort_unstable();
+        assert_eq!(groups, [1, 2, 3], "{mode}: {documents:?}");
+    }
+    assert_eq!(found("all").await[0]["count"], 2);
+}
+
+#[tokio::test]
 async fn a_query_is_expanded_by_the_words_of_what_it_finds() {
     let text = |id: &str, vector: [f32; 2], said: &str| {
         document(id, vector, said, json!({"content": said}))

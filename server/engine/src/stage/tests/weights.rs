@@ -123,6 +123,67 @@ async fn shipped_weights_take_the_place_of_learned_ones() {
     assert!(out.warnings[0].contains("`learning_config`"));
 }
 
+#[tokio::test]
+async fn what_any_way_of_a_query_finds_is_learned_from() {
+    let searches = [search(json!({"lexical": true, "top_k": 1}))];
+    let list = json!({"query_expand": {"num_expansions": 1,
+        "feature_search_config": {"searches": searches, "fusion": "learned"}}});
+    let out = answer(list, json!({"query": "car"})).await;
+    let told = &out.statistics.stages["query_expand"].metadata;
+    assert_eq!(told["expansions"], json!(["car blue"]));
+    // By the query with `blue` the words find `a`, by the query alone they found `c`.
+    let ranks = &out.learned["query_expand"]["ranks"];
+    assert_eq!(ranks["c"], json!({"search_0_lexical": 0}), "{ranks}");
+    assert_eq!(ranks["a"]["search_0"], 0, "{ranks}");
+}
+
+#[test]
+fn weights_of_fields_and_ends_of_a_scale_are_what_can_be() {
+    let weights = |weights: Value| {
+        wrong(
+            "mmr",
+            json!({"diversity_fields": ["a.b"], "diversity_field_weights": weights}),
+        )
+    };
+    assert!(weights(json!({"a.b": 2})).is_empty());
+    assert!(weights(json!({"a.b": "{{INPUT.much}}"})).is_empty());
+    let place = |field: &str| format!("diversity_field_weights.{field}");
+    for wrong in [json!("2"), json!(-1), json!(1e300)] {
+        let found = weights(json!({"a.b": wrong}));
+        assert_eq!(found, [(place("a.b"), "out_of_range")], "{wrong}");
+    }
+    let found = weights(json!({"other": 1}));
+    assert_eq!(found, [(place("other"), "extra_forbidden")]);
+    let ends = |low: f64, high: f64| {
+        wrong(
+            "score_normalize",
+            json!({"min_value": low, "max_value": high}),
+        )
+    };
+    assert!(ends(0.0, 1.0).is_empty());
+    for high in [0.5, 0.1] {
+        assert_eq!(ends(0.5, high), [("min_value".to_owned(), "value_error")]);
+    }
+}
+
+#[tokio::test]
+async fn no_scale_turns_scores_round() {
+    for (ends, score) in [
+        (json!({"min_value": 2}), 0.0),
+        (json!({"max_value": 0.05}), 1.0),
+    ] {
+        let mut list = searching(json!({}));
+        list["score_normalize"] = ends;
+        let out = answer(list, json!({"query": "1,0"})).await;
+        let scores: Vec<f64> = out
+            .documents
+            .iter()
+            .filter_map(|one| one["score"].as_f64())
+            .collect();
+        assert_eq!(scores, [score; 2]);
+    }
+}
+
 #[test]
 fn weights_that_cannot_be_used_are_refused() {
     let of = |set: Value| {
