@@ -56,6 +56,35 @@ struct Metric {
     last: Option<Value>,
     values: Vec<Value>,
     seen: BTreeSet<String>,
+    /// There are more values than are kept.
+    more: bool,
+}
+
+impl Plan {
+    /// Whether the groups, and what they are sorted by, are what can be.
+    fn check_groups(&self) -> Result<()> {
+        for (index, one) in self.group_by.iter().enumerate() {
+            if one.date_trunc.is_some() && one.date_part.is_some() {
+                let path = ["group_by", &index.to_string(), "date_part"];
+                let msg = "a group is a stretch of time (date_trunc) or a part of its name (date_part), not both";
+                return Err(fault(&path, msg, Value::Null));
+            }
+        }
+        let aliases = self.aggregations.iter().map(|one| &one.alias);
+        let groups = self.group_by.iter();
+        let groups = groups.map(|one| one.alias.as_ref().unwrap_or(&one.field));
+        let buckets = self.range_buckets.iter().map(|one| &one.field);
+        let mut names = aliases.chain(groups).chain(buckets);
+        if let Some(by) = self
+            .sort_by
+            .as_ref()
+            .filter(|by| names.all(|name| name != *by))
+        {
+            let msg = "results are sorted by an alias, or by what they are grouped by";
+            return Err(fault(&["sort_by"], msg, by.as_str()));
+        }
+        Ok(())
+    }
 }
 
 fn fault(path: &[&str], msg: &str, input: impl Into<Value>) -> ApiError {
@@ -108,6 +137,7 @@ impl Aggregation {
                 return Err(fault(&path, "boundaries rise", Value::Null));
             }
         }
+        plan.check_groups()?;
         if !matches!(plan.sort_direction.as_str(), "asc" | "desc") {
             let direction = plan.sort_direction.as_str();
             return Err(fault(
@@ -171,6 +201,17 @@ impl Aggregation {
         Ok(())
     }
 
+    /// The aggregations that some group has more values of than are kept: their lists and counts are not whole.
+    pub fn cut_short(&self) -> Vec<String> {
+        let is_cut = |place: usize| {
+            let mut groups = self.groups.values();
+            groups.any(|group| group.metrics[place].more)
+        };
+        let named = self.plan.aggregations.iter().enumerate();
+        let cut = named.filter(|(place, _)| is_cut(*place));
+        cut.map(|(_, one)| one.alias.clone()).collect()
+    }
+
     /// The groups that hold what `having` asks, sorted and cut, and how many they were before the cut.
     pub fn finish(self) -> (Vec<AggregationResult>, i64) {
         let Self { plan, groups } = self;
@@ -219,9 +260,13 @@ fn items_at<'r>(row: &'r Value, path: &str) -> impl Iterator<Item = &'r Value> {
         })
 }
 
-/// The path that an aggregation reads.
+/// The path that an aggregation reads. `distinct_field` is for those that tell values apart.
 fn source(one: &AggregationOperation) -> Option<&str> {
-    one.distinct_field.as_deref().or(one.field.as_deref())
+    let (field, distinct) = (one.field.as_deref(), one.distinct_field.as_deref());
+    match one.function {
+        Function::Count | Function::CountDistinct | Function::AddToSet => distinct.or(field),
+        _ => field.or(distinct),
+    }
 }
 
 impl Metric {
@@ -245,12 +290,23 @@ impl Metric {
             }
             Function::Last => self.last = Some(value.clone()),
             Function::Push if self.values.len() < VALUES => self.values.push(value.clone()),
-            Function::AddToSet | Function::CountDistinct if self.seen.len() < VALUES => {
-                let fresh = self.seen.insert(value.to_string());
-                let kept = (fresh && function == Function::AddToSet).then(|| value.clone());
-                self.values.extend(kept);
-            }
-            _ => {}
+            Function::Push => self.more = true,
+            Function::AddToSet | Function::CountDistinct => self.add_distinct(function, value),
+        }
+    }
+
+    fn add_distinct(&mut self, function: Function, value: &Value) {
+        let text = value.to_string();
+        if self.seen.contains(&text) {
+            return;
+        }
+        if self.seen.len() >= VALUES {
+            self.more = true;
+            return;
+        }
+        self.seen.insert(text);
+        if function == Function::AddToSet {
+            self.values.push(value.clone());
         }
     }
 

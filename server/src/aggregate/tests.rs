@@ -86,6 +86,45 @@ fn dates_ranges_lists_and_conditions() {
 }
 
 #[test]
+fn lists_and_counts_that_are_not_whole_are_named() {
+    let request = json!({"aggregations": [{"function": "count_distinct", "field": "n", "alias": "kinds"},
+        {"function": "push", "field": "n", "alias": "all"}, {"function": "count", "alias": "rows"}]});
+    let request: loupe_wire::DocumentAggregationRequest = serde_json::from_value(request).unwrap();
+    let mut aggregation = Aggregation::new(request.into()).unwrap();
+    for number in 0..VALUES {
+        aggregation.add(&json!({ "n": number })).unwrap();
+    }
+    // Values that are there already are no more of them.
+    assert!(aggregation.cut_short().is_empty());
+    aggregation.add(&json!({"n": 0})).unwrap();
+    assert_eq!(aggregation.cut_short(), ["all"]);
+    aggregation.add(&json!({"n": VALUES})).unwrap();
+    assert_eq!(aggregation.cut_short(), ["kinds", "all"]);
+    let (results, _) = aggregation.finish();
+    assert_eq!(results[0].metrics["kinds"], json!(VALUES));
+}
+
+#[test]
+fn a_field_that_values_are_told_apart_by_is_not_summed() {
+    let plan = json!({"aggregations": [{"function": "sum", "field": "size", "distinct_field": "kind", "alias": "x"},
+        {"function": "count_distinct", "field": "size", "distinct_field": "kind", "alias": "y"}]});
+    assert_eq!(
+        run(plan, &rows())[0][0]["metrics"],
+        json!({"x": 7.5, "y": 2})
+    );
+}
+
+#[test]
+fn groups_are_sorted_by_any_of_their_names() {
+    for by in ["x", "kind", "made", "size"] {
+        let plan = json!({"aggregations": [{"function": "count", "alias": "x"}], "sort_by": by,
+            "group_by": [{"field": "kind"}, {"field": "at", "alias": "made", "date_trunc": "year"}],
+            "range_buckets": [{"field": "size", "boundaries": [0, 2]}]});
+        assert!(run(plan, &rows())[1].as_i64() > Some(0), "{by}");
+    }
+}
+
+#[test]
 fn a_plan_that_cannot_be_run_is_refused_at_its_place() {
     for plan in [
         json!({"aggregations": [{"function": "sum", "alias": "x"}]}),
@@ -94,6 +133,8 @@ fn a_plan_that_cannot_be_run_is_refused_at_its_place() {
         json!({"aggregations": [{"function": "count", "alias": "x"}], "having": [{"field": "x", "operator": "~", "value": 1}]}),
         json!({"aggregations": [{"function": "count", "alias": "x"}], "range_buckets": [{"field": "s", "boundaries": [2, 1]}]}),
         json!({"aggregations": [{"function": "count", "alias": "x"}], "sort_direction": "up"}),
+        json!({"aggregations": [{"function": "count", "alias": "x"}], "sort_by": "y"}),
+        json!({"aggregations": [{"function": "count", "alias": "x"}], "group_by": [{"field": "at", "date_trunc": "week", "date_part": "year"}]}),
     ] {
         let request: loupe_wire::DocumentAggregationRequest =
             serde_json::from_value(plan.clone()).unwrap();

@@ -57,11 +57,16 @@ async fn aggregate_documents(
     let filter = sight.filter(filter(request.filters.as_ref())?);
     let aggregation = Aggregation::new(Plan::from(request))?;
     let (aggregation, read) = aggregate(&app, &sight.reach, filter, aggregation).await?;
+    let cut = aggregation.cut_short();
     let (results, total_groups) = aggregation.finish();
+    let mut query_info = Object::from_iter([("documents_read".to_owned(), Value::from(read))]);
+    if !cut.is_empty() {
+        query_info.insert("cut_short".to_owned(), cut.into());
+    }
     Ok(Json(DocumentAggregationResponse {
         results,
         total_groups,
-        query_info: Object::from_iter([("documents_read".to_owned(), Value::from(read))]),
+        query_info,
     }))
 }
 
@@ -107,10 +112,13 @@ async fn list_distinct_values(
     collections::lifecycle::check_here(&collection)?;
     let filter = sight.filter(filter(request.filters.as_ref())?);
     let store = app.store();
+    // One more than is told tells whether that is all.
+    let most = DISTINCT + 1;
     let found = store
-        .facet(&sight.reach, filter.as_ref(), &request.field, DISTINCT)
+        .facet(&sight.reach, filter.as_ref(), &request.field, most)
         .await?;
-    let total_distinct = i64::try_from(found.len()).unwrap_or(i64::MAX);
+    let is_all = found.len() <= DISTINCT;
+    let total_distinct = i64::try_from(found.len().min(DISTINCT)).unwrap_or(i64::MAX);
     let limit = usize::try_from(request.limit.unwrap_or(100)).unwrap_or(DISTINCT);
     let value = |one: loupe_engine::store::FacetCount| DistinctValue {
         value: one.value,
@@ -120,7 +128,7 @@ async fn list_distinct_values(
         field: request.field,
         values: found.into_iter().take(limit).map(value).collect(),
         total_distinct,
-        ..Default::default()
+        query_info: Object::from_iter([("total_is_exact".to_owned(), is_all.into())]),
     }))
 }
 

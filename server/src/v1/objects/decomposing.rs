@@ -262,10 +262,15 @@ async fn aggregate_objects(
             }
         }
     }
+    let cut = aggregation.cut_short();
     let (results, total_groups) = aggregation.finish();
+    let mut query_info = Object::from_iter([("objects_read".to_owned(), Value::from(read))]);
+    if !cut.is_empty() {
+        query_info.insert("cut_short".to_owned(), cut.into());
+    }
     Ok(Json(ObjectAggregationResponse {
         results,
         total_groups,
-        query_info: Object::from_iter([("objects_read".to_owned(), Value::from(read))]),
+        query_info,
     }))
 }
