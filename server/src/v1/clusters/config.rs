@@ -7,10 +7,11 @@ use loupe_engine::{
 use loupe_wire::{
     ClusterModel, ClusterType, CreateClusterRequest, ExecuteClusterByIdRequest, Filter,
     NamespaceOperation, Object, SourceEnrichmentConfig, Value, VectorBasedConfigInput,
+    VectorBasedConfigInputEffectiveFeatureMethod as EffectiveMethod,
     VectorBasedConfigInputMultiFeatureStrategy as Strategy, VectorBasedConfigInputOutputStrategy,
 };
 
-use super::{composing, labels, settings, steps::MOST_WHITENED};
+use super::{composing, features, labels, settings, steps::MOST_WHITENED};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -358,6 +359,14 @@ async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterMod
             config.vis_n_components,
         ));
     }
+    if config
+        .effective_feature_method
+        .is_some_and(|method| method != EffectiveMethod::Mean)
+    {
+        let msg = "the middle of a cluster is the mean of its vectors";
+        return Err(not_enabled(&at("effective_feature_method"), msg));
+    }
+    features::check(config)?;
     sample_size(config.sample_size)?;
     if !model.source_cluster_ids.is_empty() {
         // The vectors are the middles of their clusters.
@@ -374,7 +383,7 @@ async fn check_features<L: Level>(
     settings: &Settings,
 ) -> Result<()> {
     let at = |member: &'static str| ["vector_config", member];
-    let features = features(config);
+    let features = features::named(config);
     if features.len() > MAX_NAMES {
         let msg = format!("at most {MAX_NAMES} features");
         return Err(fault(&at("feature_uris"), "too_long", msg, features.len()));
@@ -436,26 +445,6 @@ fn sample_size(size: Option<i64>) -> Result<()> {
             Err(fault(&["sample_size"], "greater_than_equal", msg, size))
         }
         _ => Ok(()),
-    }
-}
-
-/// The features whose vectors are clustered; none: the first of each collection.
-pub fn features(config: &VectorBasedConfigInput) -> Vec<String> {
-    if let Some(features) = config.feature_uris.clone().filter(|list| !list.is_empty()) {
-        return features;
-    }
-    if let Some(feature) = &config.feature_uri {
-        return vec![feature.clone()];
-    }
-    match (
-        &config.feature_extractor_name,
-        &config.version,
-        &config.output_name,
-    ) {
-        (Some(name), Some(version), Some(output)) => {
-            vec![format!("loupe://{name}@{version}/{output}")]
-        }
-        _ => Vec::new(),
     }
 }
 

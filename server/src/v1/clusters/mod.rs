@@ -9,6 +9,7 @@ mod config;
 mod ending;
 mod executed;
 mod exporting;
+mod features;
 mod hierarchy;
 mod labels;
 mod members;
@@ -97,7 +98,7 @@ fn describe(stored: &mut Stored) {
         told.algorithm = Some("attribute_based".into());
     }
     if let Some(vectors) = &model.vector_config {
-        let features = config::features(vectors);
+        let features = features::named(vectors);
         told.feature_uris = (!features.is_empty()).then_some(features);
         told.multi_feature_strategy = vectors.multi_feature_strategy.map(name_of);
         told.sample_size = vectors.sample_size;

@@ -9,7 +9,7 @@ use loupe_engine::{
 };
 use loupe_wire::{ClusterModel, ClusterType, Object, Value, VectorBasedConfigInput};
 
-use super::{composing, composing::Composed, config, store::Run};
+use super::{composing, composing::Composed, features, store::Run};
 use crate::{
     app::App,
     error::Result,
@@ -228,7 +228,7 @@ impl<'a> Picker<'a> {
 
 impl<'a> Features<'a> {
     fn new(config: &'a VectorBasedConfigInput, searchable: &'a [Searchable]) -> Self {
-        let features = config::features(config);
+        let features = features::named(config);
         let weights = config.feature_weights.as_ref();
         let of = |collection: &'a Searchable| {
             let named = features.iter().filter_map(|feature| {

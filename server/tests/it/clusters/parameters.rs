@@ -81,6 +81,25 @@ both! {
         let mut twice = by_vectors("x", "kmeans", json!({"n_clusters": 3}));
         twice["vector_config"]["kmeans_parameters"] = json!({"n_clusters": 4});
         refuse(twice, &["algorithm_params"], "value_error").await;
+        // What nothing is done by, half of a name, and weights of what is not clustered or without a bound.
+        let with = |more: Value| {
+            let mut body = by_vectors("x", "kmeans", json!({"n_clusters": 3}));
+            body["vector_config"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            body
+        };
+        for (more, loc, kind) in [
+            (json!({"effective_feature_method": "medoid"}), &["effective_feature_method"][..], "not_enabled"),
+            (json!({"feature_uri": null, "feature_extractor_name": "passthrough_extractor", "output_name": "own"}), &["version"], "missing"),
+            (json!({"feature_uri": "own", "feature_weights": {"other": 1.0}}), &["feature_weights", "other"], "value_error"),
+            (json!({"feature_uri": "own", "feature_weights": {"own": 1e300}}), &["feature_weights", "own"], "value_error"),
+            (json!({"feature_uri": "own", "feature_weights": {"own": 0.0}}), &["feature_weights"], "value_error"),
+        ] {
+            refuse(with(more), loc, kind).await;
+        }
+        let weighed = json!({"effective_feature_method": "mean", "feature_weights": {"own": 2.0}});
+        let mut weighed = with(weighed);
+        weighed["cluster_name"] = json!("weighed");
+        make(&server, &namespace, weighed).await;
         let mut auto = by_vectors("auto", "auto", json!({}));
         auto["vector_config"]["hdbscan_parameters"] = json!({"min_cluster_size": 4});
         make(&server, &namespace, auto).await;
