@@ -230,6 +230,10 @@ both! {
         refused(json!({"candidate_retriever_ids": ["forth"]})).await.invalid(&["body", "candidate_retriever_ids"], "unique");
         refused(json!({"candidate_retriever_ids": ["unknown"]})).await.error(404, "NotFoundError");
         refused(json!({"session_filter": {"sample_strategy": "best"}})).await.invalid(&["body", "session_filter", "sample_strategy"], "enum");
+        for weight in [1e300, -1.0] {
+            let weights = json!({"session_filter": {"interaction_weights": {"weights": {"click": weight}}}});
+            refused(weights).await.invalid(&["body", "session_filter", "interaction_weights"], "range");
+        }
         let one = format!("{path}/{}", done["benchmark_id"].as_str().unwrap());
         assert_eq!(server.call_in(&namespace, "DELETE", &one, Value::Null).await.status, 204);
         server.call_in(&namespace, "GET", &one, Value::Null).await.error(404, "NotFoundError");

@@ -32,6 +32,9 @@ use crate::{
 /// Benchmarks of a namespace that may wait or be under way.
 const UNDER_WAY: i64 = 3;
 
+/// Greatest weight of an interaction: sums of gains stay numbers.
+const MAX_WEIGHT: f64 = 1e6;
+
 async fn retriever<L: Level>(
     app: &App,
     scope: &Scope<L>,
@@ -137,6 +140,18 @@ async fn checked(
         if reading::from_value::<InteractionType>(&name.clone().into()).is_err() {
             let msg = "this is no type of interaction";
             return Err(fault("interaction_types", "enum", msg, name.clone().into()));
+        }
+    }
+    let weights = filter.interaction_weights.iter();
+    for (name, weight) in weights.flat_map(|weights| &weights.weights) {
+        if !(0.0..=MAX_WEIGHT).contains(weight) {
+            let msg = "a weight is a number from 0 to 1000000";
+            return Err(fault(
+                "interaction_weights",
+                "range",
+                &format!("{name}: {msg}"),
+                (*weight).into(),
+            ));
         }
     }
     let mut retriever_ids = None;

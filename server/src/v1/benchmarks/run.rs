@@ -1,6 +1,7 @@
 //! A benchmark's run: sessions gathered from interactions, replayed by each retriever, compared.
 
 use std::{
+    cmp::Reverse,
     collections::HashSet,
     time::{Duration, Instant},
 };
@@ -142,6 +143,8 @@ async fn sessions(app: &App, scope: &Scope<Read>, benchmark: &BenchmarkResponse)
         act.occurred_at
             .is_none_or(|at| at.timestamp_micros() <= until)
     });
+    // Each retriever's come newest first: those of several are brought into one order.
+    acts.sort_by_key(|(act, _)| Reverse(act.occurred_at));
     let (queries, mut all) = gather(acts, &filter);
     let nodes = nodes::of(app, scope, &all).await?;
     let wanted = filter.taxonomy_node_ids.as_deref();
