@@ -296,6 +296,10 @@ both! {
         let vectors = infer(json!({"texts": ["whales", "engines"]})).await.ok();
         assert_eq!((vectors["data"]["embeddings"].as_array().unwrap().len(), vectors["data"]["embeddings"][0].as_array().unwrap().len()), (2, 384));
         assert_eq!((&vectors["provider"], &vectors["model"]), (&json!("embedding"), &json!("all_minilm_l6_v2_v1")));
+        // Who answers is told, not who was meant.
+        let meant = json!({"provider": "openai", "inputs": {"texts": ["whales"]}});
+        let told = server.call_in(&namespace, "POST", "/v1/inference", meant).await.ok();
+        assert_eq!(told["provider"], "embedding", "{told:#}");
         let again = infer(json!({"texts": ["whales", "engines"]})).await.ok();
         assert_eq!((&vectors["cached"], &again["cached"], &again["data"]), (&json!(false), &json!(true), &vectors["data"]));
         let scores = infer(json!({"query": "animals of the sea", "documents": ["an engine of brass", "whales sing in the deep sea"]})).await.ok();

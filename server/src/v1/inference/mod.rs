@@ -39,6 +39,9 @@ const DECODED: u64 = 256 << 20;
 const TEXT_MODEL: &str = "all_minilm_l6_v2_v1";
 const IMAGE_MODEL: &str = "efficientnet_lite0_v1";
 
+/// Who makes vectors: the models that are built in, or behind the configured endpoints.
+const EMBEDDING: &str = "embedding";
+
 /// What is asked of which kind of model.
 enum Task {
     Texts(Vec<String>),
@@ -58,31 +61,27 @@ pub async fn infer(
     let started = Instant::now();
     let mut memory = Memory::of(app, scope, &mut request, &task);
     if let Some(said) = memory.as_ref().and_then(Memory::exact) {
-        return Ok(answer(request, said, started, true));
+        return Ok(answer(said, started, true));
     }
     let turn = app.turns.take().await?;
     let held = Held::new(app, &scope.caller.org_id, turn);
     if let Some(memory) = &mut memory
         && let Some(said) = memory.near(app, &task).await
     {
-        return Ok(answer(request, said, started, true));
+        return Ok(answer(said, started, true));
     }
     let said = ask(app, &held, &request, task).await?;
     if let Some(memory) = memory {
         memory.keep(&said);
     }
-    Ok(answer(request, said, started, false))
+    Ok(answer(said, started, false))
 }
 
-fn answer(
-    request: RawInferenceRequest,
-    said: Said,
-    started: Instant,
-    cached: bool,
-) -> RawInferenceResponse {
+/// What is answered names who was asked, whoever was meant.
+fn answer(said: Said, started: Instant, cached: bool) -> RawInferenceResponse {
     RawInferenceResponse {
         data: Some(said.data),
-        provider: request.provider.unwrap_or(said.provider),
+        provider: said.provider,
         model: said.model,
         tokens_used: said.tokens,
         latency_ms: started.elapsed().as_secs_f64() * 1e3,
@@ -98,7 +97,11 @@ async fn ask(app: &App, held: &Held, request: &RawInferenceRequest, task: Task) 
             let model = named.unwrap_or_else(|| TEXT_MODEL.into());
             let encoder = app.encoders().text(&model).await?;
             let vectors = encoder.embed(texts).await?;
-            (json!({ "embeddings": vectors }), "embedding", model)
+            (
+                json!({ "embeddings": vectors }),
+                EMBEDDING.to_owned(),
+                model,
+            )
         }
         Task::Picture(bytes) => {
             let model = named.unwrap_or_else(|| IMAGE_MODEL.into());
@@ -112,7 +115,7 @@ async fn ask(app: &App, held: &Held, request: &RawInferenceRequest, task: Task) 
             let labels: Vec<Value> = labels.collect();
             (
                 json!({"embeddings": [found.vector], "labels": labels}),
-                "embedding",
+                EMBEDDING.to_owned(),
                 model,
             )
         }
@@ -124,7 +127,7 @@ async fn ask(app: &App, held: &Held, request: &RawInferenceRequest, task: Task) 
             let scores = reranker.scores(&query, texts).await?;
             (
                 json!({ "scores": scores }),
-                "reranker",
+                "reranker".to_owned(),
                 reranker.name().to_owned(),
             )
         }
@@ -132,12 +135,15 @@ async fn ask(app: &App, held: &Held, request: &RawInferenceRequest, task: Task) 
             let model = named.clone().unwrap_or_else(|| "default".into());
             let (words, used) = words(app, held, request, prompt, named).await?;
             tokens = Some(counted(used));
-            (json!({ "text": words }), "language", model)
+            let asked = app.encoders().language();
+            let provider = asked.and_then(|one| one.provider().map(ToOwned::to_owned));
+            let provider = provider.unwrap_or_else(|| "language".into());
+            (json!({ "text": words }), provider, model)
         }
     };
     Ok(Said {
         data,
-        provider: provider.to_owned(),
+        provider,
         model,
         tokens,
     })
