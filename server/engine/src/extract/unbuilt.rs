@@ -11,6 +11,9 @@ const CDN: &str = "files are served by this server itself: there is no CDN";
 const TASK: &str = "documents are embedded as documents and questions as questions: their models are told no other task";
 const WRITING: &str =
     "of what a model is told of its writing only temperature and max_output_tokens are";
+const VIDEOS: &str = "videos of platforms are not fetched here, nor their captions";
+const PROXIES: &str =
+    "pages are asked for directly, so that every address is checked: there are no proxies";
 const CONCURRENCY: &str =
     "how many files are read at once is set for the whole server, by whoever runs it";
 
@@ -38,11 +41,17 @@ const fn unbuilt(extractor: Extractor) -> &'static [(&'static str, &'static str)
             ("generation_config/response_schema", WRITING),
         ],
         Extractor::Universal => &[("task_type", TASK), ("max_concurrency", CONCURRENCY)],
-        Extractor::Text => &[("embedding_task", TASK)],
-        Extractor::Passthrough
-        | Extractor::Transcoding
-        | Extractor::Scraper
-        | Extractor::Absent => &[],
+        Extractor::Text => &[("embedding_task", TASK), ("segment_length_seconds", VIDEOS)],
+        Extractor::Scraper => &[
+            ("rotate_proxy_every_n_requests", PROXIES),
+            ("youtube_max_videos", VIDEOS),
+            ("youtube_backfill_months", VIDEOS),
+            ("youtube_show_filter", VIDEOS),
+            ("youtube_format_ladder", VIDEOS),
+            ("youtube_cookies_path", VIDEOS),
+            ("youtube_request_sleep", VIDEOS),
+        ],
+        Extractor::Passthrough | Extractor::Transcoding | Extractor::Absent => &[],
     }
 }
 
@@ -80,6 +89,7 @@ impl ExtractorInfo {
         }
         check_thumbnails(sent)?;
         check_words(sent)?;
+        check_goal(sent)?;
         check_dimensions(sent, &defaults, params)
     }
 }
@@ -115,6 +125,16 @@ fn check_words(sent: &Value) -> Result<(), Violation> {
             Err(Violation::new(embeds, msg))
         }
     }
+}
+
+/// Only the scraper has the parameters: a goal that no page is chosen by.
+fn check_goal(sent: &Value) -> Result<(), Violation> {
+    let text = |name: &str| sent.get(name).and_then(Value::as_str).unwrap_or_default();
+    if text("crawl_goal").trim().is_empty() || text("crawl_mode") == "semantic" {
+        return Ok(());
+    }
+    let msg = "pages are chosen by it with crawl_mode semantic alone";
+    Err(Violation::new("crawl_goal", msg))
 }
 
 /// The default is that of the interface; other numbers must be those of an index that the collection gets.
@@ -176,7 +196,15 @@ mod tests {
                 json!({"output_dimensionality": 1280, "generation_config": {"temperature": 0.5},
                        "run_ocr": true, "run_ocr_embedding": true, "embedding_task": null}),
             ),
-            ("web_scraper", json!({"generate_code_embeddings": false})),
+            (
+                "web_scraper",
+                json!({"generate_code_embeddings": false, "youtube_mode": "off", "youtube_download_videos": false,
+                       "rotate_proxy_on_error": false, "crawl_mode": "semantic", "crawl_goal": "prices"}),
+            ),
+            (
+                "text_extractor",
+                json!({"extract_captions": false, "segment_length_seconds": 120}),
+            ),
         ] {
             assert_eq!(check(name, sent.clone()), Ok(()), "{name}: {sent}");
         }
@@ -225,6 +253,26 @@ mod tests {
                 "universal_extractor",
                 json!({"max_concurrency": 8}),
                 "max_concurrency: ",
+            ),
+            (
+                "text_extractor",
+                json!({"segment_length_seconds": 60}),
+                "segment_length_seconds: videos",
+            ),
+            (
+                "web_scraper",
+                json!({"youtube_show_filter": "news"}),
+                "youtube_show_filter: videos",
+            ),
+            (
+                "web_scraper",
+                json!({"rotate_proxy_every_n_requests": 5}),
+                "rotate_proxy_every_n_requests: ",
+            ),
+            (
+                "web_scraper",
+                json!({"crawl_goal": "prices"}),
+                "crawl_goal: pages are chosen",
             ),
         ] {
             let refused = check(name, sent.clone()).unwrap_err();
