@@ -375,6 +375,11 @@ both! {
             body["connection_id"] = place.connection.as_str().into();
             server.call_in(&place.namespace, "POST", &path, body).await.invalid(&loc, "value_error");
         }
+        // Where a sync begins and what it filters by both hold.
+        let filters = json!({"modified_after": "2020-01-01T00:00:00Z"});
+        let body = json!({"connection_id": place.connection, "source_path": "s3://media", "file_filters": filters, "sync_from": "2021-01-01T00:00:00Z"});
+        let later = server.call_in(&place.namespace, "POST", &path, body).await.ok();
+        assert_eq!(later["file_filters"]["modified_after"], "2021-01-01T00:00:00Z", "{later:#}");
         let body = json!({"connection_id": place.connection, "source_path": "s3://media", "polling_interval_seconds": 5});
         server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "polling_interval_seconds"], "greater_than_equal");
         let body = json!({"connection_id": place.connection, "source_path": "s3://media", "ingest_filter": {"retriever_id": "ret_x"}});

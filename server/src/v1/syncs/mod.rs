@@ -123,10 +123,9 @@ pub async fn create(
     let ingest_filter = buckets::check_filter(app, scope, request.ingest_filter).await?;
     let mut filters = files::filters(request.file_filters)?;
     if let Some(from) = request.sync_from {
-        filters
-            .get_or_insert_default()
-            .modified_after
-            .get_or_insert(from);
+        // Both hold: the later of the two is what counts.
+        let after = &mut filters.get_or_insert_default().modified_after;
+        *after = (*after).max(Some(from));
     }
     let now = app.clock().micros();
     let mut model = SyncConfigurationModel {
