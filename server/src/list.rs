@@ -1,5 +1,6 @@
 //! Listing: the query and body that every list takes, and the page it answers.
 
+mod place;
 mod sieve;
 mod walk;
 
@@ -7,14 +8,16 @@ use axum::{
     extract::{FromRequestParts, Query},
     http::request::Parts,
 };
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use loupe_engine::filter::Filter;
 use loupe_wire::{PaginationResponse, Value, reading};
 use serde::{Deserialize, Serialize};
 
-pub use sieve::{Mark, Sieve};
+pub use place::{Mark, Window};
+pub use sieve::Sieve;
 pub use walk::Walk;
+
+use place::Place;
 
 use crate::error::{ApiError, Result, Violation};
 
@@ -156,7 +159,8 @@ pub struct ListParams {
     pub limit: i64,
     pub offset: i64,
     pub include_total: bool,
-    pub cursor: Option<String>,
+    /// The row that the page goes on behind, where its cursor says so: with it, rows that came or went meanwhile move no page.
+    pub behind: Option<Mark>,
     pub search: Option<String>,
     pub filter: Option<Filter>,
     pub sorts: Vec<SortKey>,
@@ -179,17 +183,18 @@ impl ListParams {
         }
         let cursor = cursor([query.cursor, query.next_cursor, query.after]);
         let by_page = page.map(|page| (page - 1).saturating_mul(limit));
-        let by_cursor = cursor.as_deref().map(decode_offset).transpose()?;
-        let offset = body
-            .offset
-            .or(query.offset)
-            .filter(|offset| *offset != 0)
-            .or(by_page)
-            .or(by_cursor)
-            .unwrap_or(0);
-        if by_cursor.is_none() {
-            bounded("offset", offset, 0, MAX_OFFSET)?;
-        }
+        let by_cursor = cursor.as_deref().map(Place::read).transpose()?;
+        let mut by_number = [body.offset.or(query.offset), by_page]
+            .into_iter()
+            .flatten();
+        // The beginning is where a list begins anyway: beside a cursor it says nothing.
+        let place = match by_number.find(|offset| *offset != 0) {
+            Some(offset) => {
+                bounded("offset", offset, 0, MAX_OFFSET)?;
+                Place::at(offset)
+            }
+            None => by_cursor.unwrap_or_default(),
+        };
         let filter = match &body.filters {
             None | Some(Value::Null) => None,
             Some(value) if value.as_object().is_some_and(serde_json::Map::is_empty) => None,
@@ -214,9 +219,9 @@ impl ListParams {
         let include_total = query.include_total.unwrap_or(false);
         Ok(Self {
             limit,
-            offset,
+            offset: place.offset,
             include_total,
-            cursor,
+            behind: place.behind,
             search,
             filter,
             sorts,
@@ -236,22 +241,54 @@ impl ListParams {
         total: Option<i64>,
     ) -> PaginationResponse {
         let page = self.offset / self.limit + 1;
-        let next = self.offset + i64::try_from(returned).unwrap_or(0);
+        let next = self.behind_rows(returned);
         PaginationResponse {
             total,
             page: Some(page),
             page_size: Some(self.limit),
             total_pages: total.map(|total| (total + self.limit - 1) / self.limit),
-            next_page: more.then(|| format!("?limit={}&offset={next}", self.limit)),
-            previous_page: (self.offset > 0).then(|| {
-                format!(
-                    "?limit={}&offset={}",
-                    self.limit,
-                    (self.offset - self.limit).max(0)
-                )
-            }),
-            next_cursor: more.then(|| encode_offset(next)),
+            next_page: more.then(|| self.page_at(next)).flatten(),
+            previous_page: (self.offset > 0)
+                .then(|| self.page_at((self.offset - self.limit).max(0)))
+                .flatten(),
+            next_cursor: more.then(|| Place::at(next).text()),
         }
+    }
+
+    /// Rows up to the end of a page of so many.
+    fn behind_rows(&self, returned: usize) -> i64 {
+        let returned = i64::try_from(returned).unwrap_or(0);
+        self.offset.saturating_add(returned)
+    }
+
+    /// Where a page is by its number; beyond what numbers reach there is the cursor alone.
+    fn page_at(&self, offset: i64) -> Option<String> {
+        let limit = self.limit;
+        (offset <= MAX_OFFSET).then(|| format!("?limit={limit}&offset={offset}"))
+    }
+
+    /// The same of a page whose last row is known: the next one goes on behind it.
+    fn pagination_behind(
+        &self,
+        returned: usize,
+        more: bool,
+        total: Option<i64>,
+        last: Option<Mark>,
+    ) -> PaginationResponse {
+        let told = self.pagination(returned, more, total);
+        let next = Place {
+            offset: self.behind_rows(returned),
+            behind: last,
+        };
+        PaginationResponse {
+            next_cursor: told.next_cursor.map(|_| next.text()),
+            ..told
+        }
+    }
+
+    /// What a statement is asked for that reads one page, newest first.
+    pub fn window(&self) -> Window {
+        Window::new(self.limit, self.offset, self.behind.clone())
     }
 }
 
@@ -304,27 +341,13 @@ pub fn bounded(name: &str, value: i64, least: i64, most: i64) -> Result<()> {
     Ok(())
 }
 
-/// The cursor of a place in a list.
-pub fn encode_offset(offset: i64) -> String {
-    URL_SAFE_NO_PAD.encode(format!("o{offset}"))
-}
-
-/// The place in a list that a cursor is of.
+/// The place that a cursor says: rows before it, and the row that it lies behind.
 ///
 /// # Errors
 /// The 422 list for one that is none.
-pub fn decode_offset(cursor: &str) -> Result<i64> {
-    let decoded = URL_SAFE_NO_PAD
-        .decode(cursor)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok());
-    let offset = decoded
-        .as_deref()
-        .and_then(|text| text.strip_prefix('o'))
-        .and_then(|text| text.parse().ok());
-    offset
-        .filter(|offset| *offset >= 0)
-        .ok_or_else(|| wrong_cursor(cursor).into())
+pub fn from_cursor(cursor: &str) -> Result<(i64, Option<Mark>)> {
+    let Place { offset, behind } = Place::read(cursor)?;
+    Ok((offset, behind))
 }
 
 /// The cursor of a query among its names, in the order in which one wins over the next.
@@ -349,14 +372,15 @@ pub struct Page<T> {
 }
 
 impl<T: Serialize> Page<T> {
-    /// `rows` holds one more than the limit when there is a next page.
-    pub fn from_window(mut rows: Vec<T>, params: &ListParams, total: Option<i64>) -> Self {
+    /// `rows` holds one more than the limit when there is a next page, each with its mark.
+    pub fn from_window(mut rows: Vec<(T, Mark)>, params: &ListParams, total: Option<i64>) -> Self {
         let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
+        let last = rows.last().map(|(_, mark)| mark.clone());
         Self {
-            pagination: params.pagination(rows.len(), more, total),
-            results: rows,
+            pagination: params.pagination_behind(rows.len(), more, total, last),
+            results: rows.into_iter().map(|(row, _)| row).collect(),
             total,
         }
     }
@@ -366,14 +390,34 @@ impl<T: Serialize> Page<T> {
     /// # Errors
     /// A row that cannot be written as JSON; a page of a sorted list that lies too far behind.
     pub fn from_all(rows: Vec<T>, params: &ListParams) -> Result<Self> {
+        let mut sieve = Sieve::by_number(params)?;
+        rows.into_iter()
+            .try_for_each(|row| sieve.add(row, None))?;
+        Ok(sieve.page())
+    }
+
+    /// The same of rows with their marks, newest first.
+    ///
+    /// # Errors
+    /// As [`Page::from_all`].
+    pub fn from_marked(rows: Vec<(T, Mark)>, params: &ListParams) -> Result<Self> {
         let mut sieve = Sieve::new(params)?;
-        rows.into_iter().try_for_each(|row| sieve.add(row))?;
+        let before = match params.behind.as_ref().filter(|_| params.sorts.is_empty()) {
+            Some(behind) => place::passed(&rows, behind),
+            None => 0,
+        };
+        for (place, (row, mark)) in rows.into_iter().enumerate() {
+            match place < before {
+                true => sieve.count(&row)?,
+                false => sieve.add(row, Some(mark))?,
+            }
+        }
         Ok(sieve.page())
     }
 
     /// `total_count` is a required number of most lists; without `include_total` it is what is known to be there.
     pub fn total_count(&self, params: &ListParams) -> i64 {
         self.total
-            .unwrap_or_else(|| params.offset + i64::try_from(self.results.len()).unwrap_or(0))
+            .unwrap_or_else(|| params.behind_rows(self.results.len()))
     }
 }

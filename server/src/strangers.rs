@@ -53,7 +53,14 @@ fn hostile_keys_are_keys_or_not() {
 
 #[test]
 fn hostile_cursors_of_lists_are_read_or_refused() {
-    let corpus: [&[u8]; 4] = [b"bzA", b"bzUw", b"bzkyMjMzNzIwMzY4NTQ3NzU4MDc", b"b-1"];
+    // By number, and behind a row.
+    let corpus: [&[u8]; 5] = [
+        b"bzA",
+        b"bzUw",
+        b"bzkyMjMzNzIwMzY4NTQ3NzU4MDc",
+        b"b-1",
+        b"YjMuNS5vYmpfMQ",
+    ];
     hostile::run(&corpus, &["=", "-", "_", "bz", "%00"], |bytes| {
         let query = ListQuery {
             cursor: Some(text(bytes)),

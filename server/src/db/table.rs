@@ -11,7 +11,7 @@ use super::{Arg, Cells, Db, Json, Row, Tx};
 use crate::{
     args,
     error::{ApiError, Result},
-    list::{ListParams, Page},
+    list::{ListParams, Mark, Page, Window},
 };
 
 /// The statements of one table; made by [`table!`].
@@ -36,6 +36,13 @@ pub struct Record<T: DeserializeOwned> {
     pub created_at: i64,
     pub updated_at: i64,
     pub data: Json<T>,
+}
+
+impl<T: DeserializeOwned> Record<T> {
+    /// The resource, with where it stands in a list.
+    pub fn marked(self) -> (T, Mark) {
+        (self.data.0, (self.created_at, self.id))
+    }
 }
 
 impl<T: DeserializeOwned> std::ops::Deref for Record<T> {
@@ -72,7 +79,7 @@ macro_rules! table {
             $crate::sql! {
                 const INSERT = concat!("INSERT INTO ", $table, " (id, owner, name, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6)");
                 const FIND = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 AND (id = $2 OR name = $2) ORDER BY CASE WHEN id = $2 THEN 0 ELSE 1 END LIMIT 1");
-                const PAGE = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3");
+                const PAGE = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 AND created_at <= $4 AND (created_at < $4 OR id > $5) ORDER BY created_at DESC, id LIMIT $2 OFFSET $3");
                 const ALL = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 ORDER BY created_at DESC, id");
                 const COUNT = concat!("SELECT CAST(COUNT(*) AS BIGINT) FROM ", $table, " WHERE owner = $1");
                 const HOLD = concat!("UPDATE ", $table, " SET updated_at = updated_at WHERE owner = $1 AND (id = $2 OR name = $2)");
@@ -199,8 +206,14 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
     /// quota) are read and filtered here, by the one filter grammar.
     pub async fn list(&self, db: &Db, owner: &str, params: &ListParams) -> Result<Page<T>> {
         if params.is_plain() {
+            let Window {
+                limit,
+                offset,
+                at,
+                id,
+            } = params.window();
             let records: Vec<Record<T>> = db
-                .all(self.sql.page, args![owner, params.limit + 1, params.offset])
+                .all(self.sql.page, args![owner, limit, offset, at, id])
                 .await?;
             let total = if params.include_total {
                 Some(self.count(db, owner).await?)
@@ -208,16 +221,13 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
                 None
             };
             return Ok(Page::from_window(
-                records.into_iter().map(|record| record.data.0).collect(),
+                records.into_iter().map(Record::marked).collect(),
                 params,
                 total,
             ));
         }
         let records = self.all(db, owner).await?;
-        Page::from_all(
-            records.into_iter().map(|record| record.data.0).collect(),
-            params,
-        )
+        Page::from_marked(records.into_iter().map(Record::marked).collect(), params)
     }
 
     /// As [`Table::list`], of those that are kept: for keys whose scopes cover some resources only.
@@ -230,10 +240,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
     ) -> Result<Page<T>> {
         let mut records = self.all(db, owner).await?;
         records.retain(|record| keep(&record.id));
-        Page::from_all(
-            records.into_iter().map(|record| record.data.0).collect(),
-            params,
-        )
+        Page::from_marked(records.into_iter().map(Record::marked).collect(), params)
     }
 
     /// Replaces name and data.

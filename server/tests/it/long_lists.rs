@@ -335,4 +335,64 @@ both! {
         ];
         compare(&server, &namespace, ("/v1/tasks/list", "task_id"), &["description"], members).await;
     }
+
+    async fn pages_go_on_behind_their_rows_whatever_comes_and_goes(server) {
+        let namespace = server.namespace("steady").await;
+        for (number, (total, body)) in [
+            (false, json!({})),
+            (true, json!({})),
+            (false, json!({"search": "title"})),
+            (true, json!({"search": "title"})),
+        ].into_iter().enumerate() {
+            let bucket = json!({"bucket_name": format!("steady {number}"), "bucket_schema": {"properties": {"text": {"type": "text"}}}});
+            let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+            let objects = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
+            // All of one moment, so that their ids alone put them in order.
+            let made: Vec<Value> = (1..=5).map(|number| json!({"title": format!("title {number}")})).collect();
+            server.call_in(&namespace, "POST", &format!("{objects}/batch"), json!({"objects": made})).await.ok();
+            let page = async |query: &str| {
+                let path = format!("{objects}/list?include_total={total}&{query}");
+                let page = server.call_in(&namespace, "POST", &path, body.clone()).await.ok();
+                let ids = page["results"].as_array().unwrap().iter().map(|one| one["object_id"].clone());
+                (ids.collect::<Vec<_>>(), page["pagination"].clone())
+            };
+            let cursor = |pagination: &Value| format!("limit=2&cursor={}", pagination["next_cursor"].as_str().unwrap());
+            let (all, _) = page("limit=100").await;
+            let (first, told) = page("limit=2").await;
+            assert_eq!(first, all[..2]);
+            // What was shown goes, the last row too, and something comes before it.
+            for id in &first {
+                let path = format!("{objects}/{}", id.as_str().unwrap());
+                let gone = server.call_in(&namespace, "DELETE", &path, Value::Null).await;
+                assert!(gone.status < 300, "{:#}", gone.body);
+            }
+            server.app.clock().advance(1);
+            server.call_in(&namespace, "POST", &objects, json!({"title": "title 6"})).await.ok();
+            let (second, told) = page(&cursor(&told)).await;
+            assert_eq!((second.as_slice(), &told["page"]), (&all[2..4], &json!(2)), "{body}");
+            let (third, end) = page(&cursor(&told)).await;
+            assert_eq!((third.as_slice(), end.get("next_cursor")), (&all[4..], None), "{body}");
+            let count = total.then_some(json!(4));
+            assert_eq!((told.get("total"), end.get("total")), (count.as_ref(), count.as_ref()), "{body}");
+        }
+        // Of resources, too.
+        for (number, body) in [json!({}), json!({"search": "steady"})].into_iter().enumerate() {
+            let page = async |query: &str| server.call_in(&namespace, "POST", &format!("/v1/buckets/list?limit=2{query}"), body.clone()).await.ok();
+            let first = page("").await;
+            let made = json!({"bucket_name": format!("steady too {number}"), "bucket_schema": {"properties": {}}});
+            server.app.clock().advance(1);
+            server.call_in(&namespace, "POST", "/v1/buckets", made).await.ok();
+            let rest = page(&format!("&cursor={}", first["pagination"]["next_cursor"].as_str().unwrap())).await;
+            let names = |page: &Value| page["results"].as_array().unwrap().iter().map(|one| one["bucket_id"].clone()).collect::<Vec<_>>();
+            let (first, rest) = (names(&first), names(&rest));
+            assert!(rest.len() == 2 && rest.iter().all(|one| !first.contains(one)), "{first:?} {rest:?}");
+        }
+        // A number beside a cursor has the bounds that it has alone.
+        let first = server.call_in(&namespace, "GET", "/v1/buckets?limit=1", Value::Null).await.ok();
+        let next = first["pagination"]["next_cursor"].as_str().unwrap();
+        for (offset, kind) in [(-5, "greater_than_equal"), (10_001, "less_than_equal")] {
+            let path = format!("/v1/buckets?cursor={next}&offset={offset}");
+            server.call_in(&namespace, "GET", &path, Value::Null).await.invalid(&["query", "offset"], kind);
+        }
+    }
 }

@@ -30,8 +30,8 @@ pub(super) async fn list(
             String::new()
         }
     };
-    let (owner, limit) = (place.owner(), params.limit + 1);
-    let rows = store::list(app.db(), owner, &alert_id, limit, params.offset).await?;
+    let owner = place.owner();
+    let rows = store::list(app.db(), owner, &alert_id, params.window()).await?;
     let total = match params.include_total {
         true => Some(store::count(app.db(), owner, &alert_id).await?),
         false => None,

@@ -46,7 +46,7 @@ use crate::{
     error::{ApiError, Result},
     id,
     jobs::Claim,
-    list::{ListParams, Page},
+    list::{ListParams, Mark, Page},
 };
 
 /// What reads the change feed for alerts.
@@ -314,15 +314,16 @@ async fn list(app: &App, place: &Place, params: &ListParams) -> Result<ListAlert
     let covered = |id: &str| place.caller.covers(kind, id, NamespaceOperation::ReadData);
     records.retain(|record| covered(&record.id));
     let states = store::states(app.db(), place.owner()).await?;
-    let alerts: Vec<AlertResponse> = records
+    let alerts: Vec<(AlertResponse, Mark)> = records
         .into_iter()
         .map(|record| {
+            let mark = (record.created_at, record.id.clone());
             let state = states.get(&record.id);
-            shown(record, state)
+            (shown(record, state), mark)
         })
         .collect();
-    let stats = stats(&alerts);
-    let page = Page::from_all(alerts, params)?;
+    let stats = stats(alerts.iter().map(|(alert, _)| alert));
+    let page = Page::from_marked(alerts, params)?;
     Ok(ListAlertsResponse {
         total_count: page.total_count(params),
         results: page.results,
@@ -332,7 +333,7 @@ async fn list(app: &App, place: &Place, params: &ListParams) -> Result<ListAlert
     })
 }
 
-fn stats(alerts: &[AlertResponse]) -> AlertListStats {
+fn stats<'a>(alerts: impl Iterator<Item = &'a AlertResponse>) -> AlertListStats {
     let mut stats = AlertListStats::default();
     for alert in alerts {
         stats.total_alerts += 1;

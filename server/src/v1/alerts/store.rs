@@ -7,6 +7,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::{ApiError, Result},
+    list::{Mark, Window},
 };
 
 crate::table!(pub(super) static ALERTS: Alert = "alerts", "alert");
@@ -31,7 +32,7 @@ crate::sql! {
     const FAILS_NO_MORE = "UPDATE alert_executions SET cause = execution_id WHERE owner = $1 AND alert_id = $2 AND cause = $3";
     const FIND = "SELECT data FROM alert_executions WHERE owner = $1 AND execution_id = $2";
     const CHANGE = "UPDATE alert_executions SET data = $3 WHERE owner = $1 AND execution_id = $2";
-    const LIST = "SELECT data FROM alert_executions WHERE owner = $1 AND ($2 = '' OR alert_id = $2) ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
+    const LIST = "SELECT data, created_at, execution_id FROM alert_executions WHERE owner = $1 AND ($2 = '' OR alert_id = $2) AND created_at <= $5 AND (created_at < $5 OR execution_id > $6) ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
     const LAST = "SELECT data FROM alert_executions WHERE owner = $1 AND alert_id = $2 AND NOT failed ORDER BY created_at DESC, execution_id LIMIT 1";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM alert_executions WHERE owner = $1 AND ($2 = '' OR alert_id = $2)";
     const DROP_EXECUTIONS = "DELETE FROM alert_executions WHERE owner = $1 AND alert_id = $2";
@@ -247,11 +248,18 @@ pub(super) async fn list(
     db: &Db,
     owner: &str,
     alert_id: &str,
-    limit: i64,
-    offset: i64,
-) -> Result<Vec<AlertExecutionResult>> {
-    let rows: Vec<Row> = db.all(LIST, args![owner, alert_id, limit, offset]).await?;
-    Ok(rows.into_iter().map(|row| row.0.0).collect())
+    window: Window,
+) -> Result<Vec<(AlertExecutionResult, Mark)>> {
+    let Window {
+        limit,
+        offset,
+        at,
+        id,
+    } = window;
+    let args = args![owner, alert_id, limit, offset, at, id];
+    let rows: Vec<(Json<AlertExecutionResult>, i64, String)> = db.all(LIST, args).await?;
+    let marked = rows.into_iter().map(|(data, at, id)| (data.0, (at, id)));
+    Ok(marked.collect())
 }
 
 /// The last look that did not fail.

@@ -7,7 +7,7 @@ use super::store::{self, Asked};
 use crate::{
     app::App,
     error::{Result, Violation},
-    list,
+    list::{self, ListParams, Page},
     v1::tasks::name_of,
 };
 
@@ -20,8 +20,11 @@ pub(super) async fn page(
 ) -> Result<ListBatchesResponse> {
     let limit = request.limit.or(limit).unwrap_or(100);
     let cursor = request.cursor.as_deref().filter(|one| !one.is_empty());
-    let by_cursor = cursor.map(list::decode_offset).transpose()?;
-    let offset = by_cursor.or(request.offset).or(offset).unwrap_or(0);
+    let by_number = request.offset.or(offset).unwrap_or(0);
+    let (offset, behind) = match cursor {
+        Some(cursor) => list::from_cursor(cursor)?,
+        None => (by_number, None),
+    };
     if !(1..=1000).contains(&limit) || offset < 0 {
         let msg = "limit lies between 1 and 1000 and offset is at least 0";
         return Err(Violation::body(&["limit"], "range", msg, limit.into()).into());
@@ -31,14 +34,20 @@ pub(super) async fn page(
         collection_id: request.collection_id.clone().unwrap_or_default(),
         ..asked
     };
+    let params = ListParams {
+        limit,
+        offset,
+        behind,
+        ..ListParams::default()
+    };
     let total_count = store::count(app.db(), &asked).await?;
-    let mut results = store::list(app.db(), &asked, limit, offset).await?;
+    let rows = store::list(app.db(), &asked, params.window()).await?;
+    let page = Page::from_window(rows, &params, None);
+    let (mut results, next) = (page.results, page.pagination.next_cursor);
     super::complete(app, &asked.org_id, &mut results).await?;
-    let next = offset.saturating_add(i64::try_from(results.len()).unwrap_or(0));
-    let has_next = !results.is_empty() && next < total_count;
-    let mut pagination = json!({ "limit": limit, "offset": offset, "has_next": has_next });
-    if has_next {
-        pagination["next_cursor"] = list::encode_offset(next).into();
+    let mut pagination = json!({ "limit": limit, "offset": offset, "has_next": next.is_some() });
+    if let Some(next) = next {
+        pagination["next_cursor"] = next.into();
     }
     Ok(ListBatchesResponse {
         results,

@@ -15,13 +15,14 @@ use crate::{
     args,
     db::{self, Arg, Db, Json, Tx},
     error::{ApiError, Result},
+    list::{Mark, Window},
     v1::{batches::CRAWL, tasks::name_of},
 };
 
 crate::sql! {
     const INSERT = "INSERT INTO batches (batch_id, org_id, namespace_id, bucket_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
     const FIND = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND batch_id = $4";
-    const LIST = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR CAST(data AS TEXT) LIKE $5 ESCAPE '!') ORDER BY created_at DESC, batch_id LIMIT $6 OFFSET $7";
+    const LIST = "SELECT data, status, queued_at, created_at, batch_id FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR CAST(data AS TEXT) LIKE $5 ESCAPE '!') AND created_at <= $8 AND (created_at < $8 OR batch_id > $9) ORDER BY created_at DESC, batch_id LIMIT $6 OFFSET $7";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR CAST(data AS TEXT) LIKE $5 ESCAPE '!')";
     const UPDATE = "UPDATE batches SET status = $2, updated_at = $3, data = $4 WHERE batch_id = $1 AND namespace_id = $5";
     // Locks the row: of two chunks that end at once, the second sees what the first wrote.
@@ -139,7 +140,8 @@ impl Asked {
     }
 }
 
-pub async fn list(db: &Db, asked: &Asked, limit: i64, offset: i64) -> Result<Vec<BatchModel>> {
+/// A page of them, newest first, each with its mark.
+pub async fn list(db: &Db, asked: &Asked, window: Window) -> Result<Vec<(BatchModel, Mark)>> {
     let Asked {
         org_id,
         namespace_id,
@@ -147,22 +149,12 @@ pub async fn list(db: &Db, asked: &Asked, limit: i64, offset: i64) -> Result<Vec
         status,
         ..
     } = asked;
-    let naming = asked.naming();
-    let rows: Vec<Row> = db
-        .all(
-            LIST,
-            args![
-                org_id,
-                namespace_id,
-                bucket_id,
-                status,
-                naming,
-                limit,
-                offset
-            ],
-        )
-        .await?;
-    Ok(rows.into_iter().map(model).collect())
+    let mut args = args![org_id, namespace_id, bucket_id, status, asked.naming()];
+    args.extend(args![window.limit, window.offset, window.at, window.id]);
+    type Found = (Json<BatchModel>, String, Option<i64>, i64, String);
+    let rows: Vec<Found> = db.all(LIST, args).await?;
+    let marked = |(data, status, queued_at, at, id)| (model((data, status, queued_at)), (at, id));
+    Ok(rows.into_iter().map(marked).collect())
 }
 
 pub async fn count(db: &Db, asked: &Asked) -> Result<i64> {

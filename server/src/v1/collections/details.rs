@@ -11,6 +11,7 @@ use super::{COLLECTIONS, internal, sources};
 use crate::{
     app::App,
     auth::{Read, Scope},
+    db::Record,
     error::Result,
     list::{ListParams, Page},
     unresolved,
@@ -153,9 +154,12 @@ pub(super) async fn with_system(
     });
     let covered = |id: &str| scope.caller.covers(ResourceType::Collection, id, operation);
     let made = all.into_iter().filter(|record| covered(&record.id));
-    let made = made.map(|record| record.data.0);
-    let kept = kept.iter().map(|record| record.data.0.clone());
-    Page::from_all(made.chain(kept).collect(), params)
+    let made = made.map(Record::marked);
+    // Behind all that people made.
+    let kept = kept
+        .iter()
+        .map(|record| (record.data.0.clone(), (i64::MIN, record.id.clone())));
+    Page::from_marked(made.chain(kept).collect(), params)
 }
 
 /// What a collection below another one is told as.

@@ -121,12 +121,16 @@ pub async fn list(
                 .is_none_or(|active| active == one.is_active)
             && caller.covers(kind, id, NamespaceOperation::ReadData)
     };
-    let records = records.into_iter().map(|record| record.data.0);
+    let records = records.into_iter().filter(|record| wanted(record));
+    let marked = records.map(|record| {
+        let (connection, mark) = record.marked();
+        (shown(connection), mark)
+    });
     let params = ListParams {
         include_total: true,
         ..params.clone()
     };
-    Page::from_all(records.filter(wanted).map(shown).collect(), &params)
+    Page::from_marked(marked.collect(), &params)
 }
 
 /// One connection, by id or name.

@@ -342,8 +342,8 @@ pub async fn list(
     let params = ListParams::new(query, &request)?;
     let mut wanted = wanted(app, scope, request).await?;
     let page = if params.is_plain() {
-        let (limit, offset) = (params.limit + 1, params.offset);
-        let rows = store::list(app.db(), &scope.namespace_id, &wanted, limit, offset).await?;
+        let window = params.window();
+        let rows = store::list(app.db(), &scope.namespace_id, &wanted, window).await?;
         let total = match params.include_total {
             true => Some(store::count(app.db(), &scope.namespace_id, &wanted).await?),
             false => None,

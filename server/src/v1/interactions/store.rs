@@ -4,14 +4,14 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    list::{Mark, Walk},
+    list::{Mark, Walk, Window},
 };
 
 crate::sql! {
     const INSERT = "INSERT INTO interactions (interaction_id, namespace_id, retriever_id, execution_id, feature_id, user_id, session_id, public_id, kinds, fingerprint, occurred_at, created_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (namespace_id, fingerprint) DO NOTHING";
     const SAME = "SELECT data FROM interactions WHERE namespace_id = $1 AND fingerprint = $2";
     const FIND = "SELECT data FROM interactions WHERE namespace_id = $1 AND interaction_id = $2";
-    const LIST = "SELECT data FROM interactions WHERE namespace_id = $1 AND ($2 = '' OR retriever_id = $2) AND ($3 = '' OR execution_id = $3) AND ($4 = '' OR feature_id = $4) AND ($5 = '' OR user_id = $5) AND ($6 = '' OR session_id = $6) AND (CAST($7 AS BIGINT) = 0 OR (kinds & CAST($7 AS BIGINT)) <> 0) ORDER BY created_at DESC, interaction_id LIMIT $8 OFFSET $9";
+    const LIST = "SELECT data, created_at, interaction_id FROM interactions WHERE namespace_id = $1 AND ($2 = '' OR retriever_id = $2) AND ($3 = '' OR execution_id = $3) AND ($4 = '' OR feature_id = $4) AND ($5 = '' OR user_id = $5) AND ($6 = '' OR session_id = $6) AND (CAST($7 AS BIGINT) = 0 OR (kinds & CAST($7 AS BIGINT)) <> 0) AND created_at <= $10 AND (created_at < $10 OR interaction_id > $11) ORDER BY created_at DESC, interaction_id LIMIT $8 OFFSET $9";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1 AND ($2 = '' OR retriever_id = $2) AND ($3 = '' OR execution_id = $3) AND ($4 = '' OR feature_id = $4) AND ($5 = '' OR user_id = $5) AND ($6 = '' OR session_id = $6) AND (CAST($7 AS BIGINT) = 0 OR (kinds & CAST($7 AS BIGINT)) <> 0)";
     const DELETE = "DELETE FROM interactions WHERE namespace_id = $1 AND interaction_id = $2";
     const SWEEP = "DELETE FROM interactions WHERE created_at < $1";
@@ -126,13 +126,13 @@ pub async fn list(
     db: &Db,
     namespace_id: &str,
     wanted: &Wanted,
-    limit: i64,
-    offset: i64,
-) -> Result<Vec<InteractionResponse>> {
+    window: Window,
+) -> Result<Vec<(InteractionResponse, Mark)>> {
     let mut page = wanted.args(namespace_id);
-    page.extend(args![limit, offset]);
-    let rows: Vec<Row> = db.all(LIST, page).await?;
-    Ok(rows.into_iter().map(|(data,)| data.0).collect())
+    page.extend(args![window.limit, window.offset, window.at, window.id]);
+    let rows: Vec<(Json<InteractionResponse>, i64, String)> = db.all(LIST, page).await?;
+    let marked = rows.into_iter().map(|(data, at, id)| (data.0, (at, id)));
+    Ok(marked.collect())
 }
 
 /// Up to 1,000 interactions behind this mark; each with its own.

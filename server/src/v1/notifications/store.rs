@@ -4,14 +4,14 @@ use crate::{
     args, clock,
     db::{Arg, Args, Db, Json, Tx},
     error::{ApiError, Result},
-    list::ListParams,
+    list::{ListParams, Mark},
 };
 
 crate::sql! {
     const INSERT = "INSERT INTO notifications (id, org_id, user_id, type, priority, created_at, read_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     // Read at no moment: unread. A notification without a user is for everybody: it counts for each, and a list of one user's has
     // what is for that user alone.
-    const LIST = "SELECT read_at, data FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = $5) ORDER BY created_at DESC, id LIMIT $6 OFFSET $7";
+    const LIST = "SELECT read_at, data, created_at, id FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = $5) AND created_at <= $8 AND (created_at < $8 OR id > $9) ORDER BY created_at DESC, id LIMIT $6 OFFSET $7";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = $5)";
     const UNREAD = "SELECT CAST(COUNT(*) AS BIGINT) FROM notifications WHERE org_id = $1 AND ($2 = '' OR user_id = '' OR user_id = $2) AND read_at = 0";
     const FIND = "SELECT read_at, data FROM notifications WHERE org_id = $1 AND id = $2";
@@ -80,11 +80,12 @@ pub(super) async fn list(
     org_id: &str,
     wanted: &Wanted,
     params: &ListParams,
-) -> Result<Vec<Notification>> {
-    let mut args = wanted.args(org_id);
-    args.extend(args![params.limit + 1, params.offset]);
-    let rows: Vec<Row> = db.all(LIST, args).await?;
-    Ok(rows.into_iter().map(notification).collect())
+) -> Result<Vec<(Notification, Mark)>> {
+    let (mut args, window) = (wanted.args(org_id), params.window());
+    args.extend(args![window.limit, window.offset, window.at, window.id]);
+    let rows: Vec<(i64, Json<Notification>, i64, String)> = db.all(LIST, args).await?;
+    let marked = |(read_at, data, at, id)| (notification((read_at, data)), (at, id));
+    Ok(rows.into_iter().map(marked).collect())
 }
 
 pub(super) async fn count(db: &Db, org_id: &str, wanted: &Wanted) -> Result<i64> {

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use loupe_engine::filter::Filter;
 use loupe_wire::ObjectResponse;
 
-use super::{shelving, store};
+use super::{
+    shelving,
+    store::{self, Marked, read_marked},
+};
 use crate::{
     args,
-    db::{Db, Json},
+    db::Db,
     error::{ApiError, Result},
     list::{ListParams, Mark, Page, Sieve, Walk},
     v1::tasks::name_of,
@@ -38,18 +41,33 @@ pub async fn page(
     params: &ListParams,
 ) -> Result<(Page<ObjectResponse>, Statuses)> {
     let walk = Walk::of(params);
+    if let Some(ids) = walk.texts("object_id") {
+        let named = named(db, namespace_id, bucket_id, ids).await?;
+        return page_of(named, params);
+    }
     let mut sieve = Sieve::along(params, &walk)?;
     let mut statuses = Statuses::new();
-    if let Some(ids) = walk.texts("object_id") {
-        let mut rows = named(db, namespace_id, bucket_id, ids).await?;
-        rows.sort_by(|(_, one), (_, other)| walk.compare(one, other));
-        take(&mut sieve, rows, &mut statuses)?;
-        return Ok((sieve.page(), statuses));
-    }
     while let Some(mark) = sieve.goes_on() {
         let rows = piece(db, namespace_id, bucket_id, &walk, mark).await?;
         take(&mut sieve, rows, &mut statuses)?;
     }
+    Ok((sieve.page(), statuses))
+}
+
+/// The same of objects that are named: all of them are read, so a page is found by its number.
+fn page_of(
+    mut named: Vec<(ObjectResponse, Mark)>,
+    params: &ListParams,
+) -> Result<(Page<ObjectResponse>, Statuses)> {
+    let params = ListParams {
+        behind: None,
+        ..params.clone()
+    };
+    let walk = Walk::of(&params);
+    let mut sieve = Sieve::along(&params, &walk)?;
+    let mut statuses = Statuses::new();
+    named.sort_by(|(_, one), (_, other)| walk.compare(one, other));
+    take(&mut sieve, named, &mut statuses)?;
     Ok((sieve.page(), statuses))
 }
 
@@ -89,22 +107,8 @@ pub async fn piece(
         walk.words("status"),
         walk.beginning("key_prefix")
     ];
-    let rows: Vec<Found> = db.all(walk.sql(NEWEST, OLDEST), args).await?;
-    Ok(rows.into_iter().map(read).collect())
-}
-
-type Found = (
-    String,
-    String,
-    i64,
-    Json<ObjectResponse>,
-    Option<String>,
-    i64,
-);
-
-fn read((id, status, size, data, error, at): Found) -> (ObjectResponse, Mark) {
-    let mark = (at, id.clone());
-    (store::read((id, status, size, data, error)), mark)
+    let rows: Vec<Marked> = db.all(walk.sql(NEWEST, OLDEST), args).await?;
+    Ok(rows.into_iter().map(read_marked).collect())
 }
 
 /// Those of these objects that the bucket has.
@@ -119,8 +123,8 @@ async fn named(
     for some in ids.chunks(store::LOOKED_UP) {
         let mut args = args![namespace_id, bucket_id];
         args.extend(store::ids(some));
-        let rows: Vec<Found> = db.all(NAMED, args).await?;
-        found.extend(rows.into_iter().map(read));
+        let rows: Vec<Marked> = db.all(NAMED, args).await?;
+        found.extend(rows.into_iter().map(read_marked));
     }
     Ok(found)
 }

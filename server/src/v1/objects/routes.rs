@@ -107,8 +107,7 @@ async fn page(
     let namespace_id = &scope.namespace_id;
     let params = ListParams::new(query, &request)?;
     let (mut page, matching) = if params.is_plain() {
-        let (limit, offset) = (params.limit + 1, params.offset);
-        let rows = store::page(app.db(), namespace_id, &bucket_id, limit, offset).await?;
+        let rows = store::page(app.db(), namespace_id, &bucket_id, params.window()).await?;
         let total = if params.include_total {
             Some(store::count(app.db(), namespace_id, &bucket_id).await?)
         } else {

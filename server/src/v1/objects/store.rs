@@ -7,6 +7,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
+    list::{Mark, Window},
     v1::tasks::name_of,
 };
 
@@ -20,7 +21,7 @@ crate::sql! {
     const BY_UNIQUE = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND unique_key = $3";
     const BY_HASH = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND content_hash = $3 ORDER BY created_at LIMIT 1";
     const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
-    const PAGE = "SELECT object_id, status, size_bytes, data, error FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
+    const PAGE = "SELECT object_id, status, size_bytes, data, error, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $5 AND (created_at < $5 OR object_id > $6) ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
     const STATUSES = "SELECT status, CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2 GROUP BY status";
     // A hundred ids at once: fewer are filled up with the last one.
@@ -51,6 +52,21 @@ pub(super) fn read((_, status, _, Json(mut object), error): Row) -> ObjectRespon
         object.error = error;
     }
     object
+}
+
+/// A row with the moment at which it was made.
+pub(super) type Marked = (
+    String,
+    String,
+    i64,
+    Json<ObjectResponse>,
+    Option<String>,
+    i64,
+);
+
+pub(super) fn read_marked((id, status, size, data, error, at): Marked) -> (ObjectResponse, Mark) {
+    let mark = (at, id.clone());
+    (read((id, status, size, data, error)), mark)
 }
 
 /// False when there is another one with the same unique key or the same mark.
@@ -168,13 +184,17 @@ pub async fn page(
     db: &Db,
     namespace_id: &str,
     bucket_id: &str,
-    limit: i64,
-    offset: i64,
-) -> Result<Vec<ObjectResponse>> {
-    let rows: Vec<Row> = db
-        .all(PAGE, args![namespace_id, bucket_id, limit, offset])
-        .await?;
-    Ok(rows.into_iter().map(read).collect())
+    window: Window,
+) -> Result<Vec<(ObjectResponse, Mark)>> {
+    let Window {
+        limit,
+        offset,
+        at,
+        id,
+    } = window;
+    let args = args![namespace_id, bucket_id, limit, offset, at, id];
+    let rows: Vec<Marked> = db.all(PAGE, args).await?;
+    Ok(rows.into_iter().map(read_marked).collect())
 }
 
 pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> {

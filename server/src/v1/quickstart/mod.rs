@@ -25,6 +25,7 @@ use crate::{
     app::App,
     auth::{Caller, Scope, Write},
     error::{ApiError, Result},
+    list::Window,
 };
 use data::request;
 
@@ -189,8 +190,8 @@ async fn process(app: &App, scope: &Scope<Write>, bucket_id: &str) -> Result<Str
         bucket_id: bucket_id.to_owned(),
         ..Default::default()
     };
-    let newest = batches::store::list(app.db(), &asked, 1, 0).await?.pop();
-    match newest {
+    let mut newest = batches::store::list(app.db(), &asked, Window::first(1)).await?;
+    match newest.pop().map(|(batch, _)| batch) {
         Some(BatchModel {
             status,
             task_id: Some(task_id),

@@ -458,7 +458,7 @@ pub async fn jobs(
     let place = place(app, scope, bucket, sync_id, NamespaceOperation::ReadData).await?;
     store::find(app.db(), &place).await?;
     let status = request.status.map(name_of).unwrap_or_default();
-    let rows = store::jobs(app.db(), &place, &status, params.limit + 1, params.offset).await?;
+    let rows = store::jobs(app.db(), &place, &status, params.window()).await?;
     let total = match params.include_total {
         true => Some(store::count_jobs(app.db(), &place, &status).await?),
         false => None,

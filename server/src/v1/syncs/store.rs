@@ -4,6 +4,7 @@ use crate::{
     args, clock,
     db::{self, Arg, Db, Json, Tx},
     error::{ApiError, Result},
+    list::{Mark, Window},
     v1::tasks::name_of,
 };
 
@@ -27,7 +28,7 @@ crate::sql! {
     const INSERT_JOB = "INSERT INTO sync_jobs (job_id, sync_id, namespace_id, status, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
     const UPDATE_JOB = "UPDATE sync_jobs SET status = $3, data = $4 WHERE namespace_id = $1 AND job_id = $2";
     const FIND_JOB = "SELECT data FROM sync_jobs WHERE namespace_id = $1 AND sync_id = $2 AND job_id = $3";
-    const JOBS = "SELECT data FROM sync_jobs WHERE namespace_id = $1 AND sync_id = $2 AND ($3 = '' OR status = $3) ORDER BY created_at DESC, job_id LIMIT $4 OFFSET $5";
+    const JOBS = "SELECT data, created_at, job_id FROM sync_jobs WHERE namespace_id = $1 AND sync_id = $2 AND ($3 = '' OR status = $3) AND created_at <= $6 AND (created_at < $6 OR job_id > $7) ORDER BY created_at DESC, job_id LIMIT $4 OFFSET $5";
     const COUNT_JOBS = "SELECT CAST(COUNT(*) AS BIGINT) FROM sync_jobs WHERE namespace_id = $1 AND sync_id = $2 AND ($3 = '' OR status = $3)";
     const DELETE_JOBS = "DELETE FROM sync_jobs WHERE namespace_id = $1 AND sync_id = $2";
     const SWEEP_JOBS = "DELETE FROM sync_jobs WHERE created_at < $1 AND status <> 'running'";
@@ -246,12 +247,20 @@ pub async fn jobs(
     db: &Db,
     place: &Place,
     status: &str,
-    limit: i64,
-    offset: i64,
-) -> Result<Vec<SyncJobModel>> {
-    let args = args![&place.namespace_id, &place.sync_id, status, limit, offset];
-    let rows: Vec<(Json<SyncJobModel>,)> = db.all(JOBS, args).await?;
-    Ok(rows.into_iter().map(|(Json(job),)| job).collect())
+    window: Window,
+) -> Result<Vec<(SyncJobModel, Mark)>> {
+    let args = args![
+        &place.namespace_id,
+        &place.sync_id,
+        status,
+        window.limit,
+        window.offset,
+        window.at,
+        window.id
+    ];
+    let rows: Vec<(Json<SyncJobModel>, i64, String)> = db.all(JOBS, args).await?;
+    let marked = rows.into_iter().map(|(Json(job), at, id)| (job, (at, id)));
+    Ok(marked.collect())
 }
 
 pub async fn count_jobs(db: &Db, place: &Place, status: &str) -> Result<i64> {

@@ -62,7 +62,7 @@ async fn page(
         task_type: &kind,
     };
     let page = if params.is_plain() {
-        let rows = store::list(app.db(), &asked, params.limit + 1, params.offset).await?;
+        let rows = store::list(app.db(), &asked, params.window()).await?;
         let total = if params.include_total {
             Some(store::count(app.db(), &asked).await?)
         } else {

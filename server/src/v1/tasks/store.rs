@@ -7,7 +7,7 @@ use crate::{
     clock,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    list::{Mark, Walk},
+    list::{Mark, Walk, Window},
 };
 
 crate::sql! {
@@ -16,7 +16,7 @@ crate::sql! {
     const CAUSE = "SELECT cause FROM tasks WHERE org_id = $1 AND task_id = $2";
     const FIND = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
     const FIND_ARCHIVED = "SELECT status, data, created_at, updated_at, ended_at FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
-    const LIST = "SELECT status, data, created_at, updated_at, ended_at FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
+    const LIST = "SELECT status, data, created_at, updated_at, ended_at, task_id FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL AND created_at <= $7 AND (created_at < $7 OR task_id > $8) ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL";
     const STARTER = "SELECT started_by FROM tasks WHERE org_id = $1 AND task_id = $2 AND parent_id IS NULL UNION ALL SELECT started_by FROM tasks_archive WHERE org_id = $1 AND task_id = $2";
     const UPDATE = "UPDATE tasks SET status = $2, updated_at = $3, ended_at = $4, data = $5 WHERE task_id = $1";
@@ -131,19 +131,27 @@ pub struct Asked<'a> {
 pub async fn list(
     db: &Db,
     asked: &Asked<'_>,
-    limit: i64,
-    offset: i64,
-) -> Result<Vec<TaskResponse>> {
+    window: Window,
+) -> Result<Vec<(TaskResponse, Mark)>> {
     let args = args![
         asked.org_id,
         asked.namespace_id,
         asked.status,
         asked.task_type,
-        limit,
-        offset
+        window.limit,
+        window.offset,
+        window.at,
+        window.id
     ];
-    let rows: Vec<Row> = db.all(LIST, args).await?;
-    Ok(rows.into_iter().map(shown).collect())
+    let rows: Vec<Marked> = db.all(LIST, args).await?;
+    Ok(rows.into_iter().map(marked).collect())
+}
+
+/// A row with its id.
+type Marked = (String, Json<TaskResponse>, i64, i64, Option<i64>, String);
+
+fn marked((status, data, at, updated_at, ended_at, id): Marked) -> (TaskResponse, Mark) {
+    (shown((status, data, at, updated_at, ended_at)), (at, id))
 }
 
 /// Up to 1,000 tasks behind this mark; each with its own.
@@ -164,12 +172,8 @@ pub async fn piece(
         walk.words("status"),
         walk.words("task_type")
     ];
-    type Found = (String, Json<TaskResponse>, i64, i64, Option<i64>, String);
-    let rows: Vec<Found> = db.all(walk.sql(NEWEST, OLDEST), args).await?;
-    let task = |(status, data, at, updated_at, ended_at, id)| {
-        (shown((status, data, at, updated_at, ended_at)), (at, id))
-    };
-    Ok(rows.into_iter().map(task).collect())
+    let rows: Vec<Marked> = db.all(walk.sql(NEWEST, OLDEST), args).await?;
+    Ok(rows.into_iter().map(marked).collect())
 }
 
 pub async fn count(db: &Db, asked: &Asked<'_>) -> Result<i64> {

@@ -137,8 +137,7 @@ async fn list_uploads(
     };
     let params = ListParams::new(query, &request)?;
     let mut page = if params.is_plain() {
-        let (limit, offset) = (params.limit + 1, params.offset);
-        let rows = store::page(db, namespace_id, &bucket_id, limit, offset).await?;
+        let rows = store::page(db, namespace_id, &bucket_id, params.window()).await?;
         let total = if params.include_total {
             Some(store::count(db, namespace_id, &bucket_id).await?)
         } else {

@@ -4,7 +4,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    list::{Mark, Walk},
+    list::{Mark, Walk, Window},
     v1::tasks::name_of,
 };
 
@@ -13,7 +13,7 @@ crate::sql! {
     const FIND = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND upload_id = $3";
     const AT = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const BY_HASH = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND file_hash = $3 AND status = 'COMPLETED' ORDER BY created_at LIMIT 1";
-    const PAGE = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, upload_id LIMIT $3 OFFSET $4";
+    const PAGE = "SELECT status, data, created_at, upload_id FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $5 AND (created_at < $5 OR upload_id > $6) ORDER BY created_at DESC, upload_id LIMIT $3 OFFSET $4";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2";
     // Only one confirmation of an upload goes on; one that began before $4 is dead.
     const CLAIM = "UPDATE uploads SET status = 'PROCESSING', updated_at = $3 WHERE namespace_id = $1 AND upload_id = $2 AND (status IN ('PENDING', 'FAILED') OR (status = 'PROCESSING' AND updated_at < $4))";
@@ -112,12 +112,24 @@ pub async fn page(
     db: &Db,
     namespace_id: &str,
     bucket_id: &str,
-    limit: i64,
-    offset: i64,
-) -> Result<Vec<UploadResponse>> {
-    let args = args![namespace_id, bucket_id, limit, offset];
-    let rows: Vec<Row> = db.all(PAGE, args).await?;
-    Ok(rows.into_iter().map(read).collect())
+    window: Window,
+) -> Result<Vec<(UploadResponse, Mark)>> {
+    let Window {
+        limit,
+        offset,
+        at,
+        id,
+    } = window;
+    let args = args![namespace_id, bucket_id, limit, offset, at, id];
+    let rows: Vec<Marked> = db.all(PAGE, args).await?;
+    Ok(rows.into_iter().map(marked).collect())
+}
+
+/// A row with the moment at which it was made, and its id.
+type Marked = (String, Json<UploadResponse>, i64, String);
+
+fn marked((status, data, at, id): Marked) -> (UploadResponse, Mark) {
+    (read((status, data)), (at, id))
 }
 
 /// Up to 1,000 uploads behind this mark; each with its own.
@@ -130,10 +142,8 @@ pub async fn piece(
 ) -> Result<Vec<(UploadResponse, Mark)>> {
     let status = walk.words("status");
     let args = args![namespace_id, bucket_id, at, id, walk.end(), status];
-    let rows: Vec<(String, Json<UploadResponse>, i64, String)> =
-        db.all(walk.sql(NEWEST, OLDEST), args).await?;
-    let upload = |(status, data, at, id)| (read((status, data)), (at, id));
-    Ok(rows.into_iter().map(upload).collect())
+    let rows: Vec<Marked> = db.all(walk.sql(NEWEST, OLDEST), args).await?;
+    Ok(rows.into_iter().map(marked).collect())
 }
 
 pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> {

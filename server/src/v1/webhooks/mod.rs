@@ -251,7 +251,7 @@ pub async fn list(
             })
     };
     let kept = records.into_iter().filter(wanted);
-    let mut page = Page::from_all(kept.map(|record| record.data.0).collect(), params)?;
+    let mut page = Page::from_marked(kept.map(Record::marked).collect(), params)?;
     let mut health: HashMap<String, Vec<store::Health>> = HashMap::new();
     for one in store::health(app.db(), &caller.org_id).await? {
         health.entry(one.webhook_id.clone()).or_default().push(one);
@@ -352,9 +352,13 @@ pub async fn deliveries(
 ) -> Result<WebhookDeliveryLogResponse> {
     let webhook = find(app, caller, identifier, NamespaceOperation::ReadData).await?;
     let (org_id, id) = (&caller.org_id, &webhook.id);
-    let rows = store::list(app.db(), org_id, id, status, params.limit, params.offset).await?;
+    let rows = store::list(app.db(), org_id, id, status, params.window()).await?;
     let total = store::count(app.db(), org_id, id, status).await?;
-    let rows = rows.into_iter().map(|row| logged(&webhook, row)).collect();
+    let marked = |row: store::Delivery| {
+        let mark = (row.created_at, row.delivery_id.clone());
+        (logged(&webhook, row), mark)
+    };
+    let rows = rows.into_iter().map(marked).collect();
     let page = Page::from_window(rows, params, params.include_total.then_some(total));
     Ok(WebhookDeliveryLogResponse {
         results: page.results,

@@ -2,6 +2,7 @@ use crate::{
     args,
     db::{Db, Tx},
     error::{ApiError, Result},
+    list::Window,
 };
 
 crate::sql! {
@@ -27,7 +28,7 @@ crate::sql! {
     const RELEASE = "UPDATE webhook_deliveries SET claimed_until = 0, attempts = attempts - 1 WHERE delivery_id = $1 AND attempts = $2 AND org_id = $3 AND status = 'pending'";
     // Whoever claims later raises the attempts: an answer that comes too late changes nothing.
     const FINISH = "UPDATE webhook_deliveries SET status = $3, due_at = $4, claimed_until = 0, last_status = $5, last_error = $6, ended_at = $7 WHERE delivery_id = $1 AND attempts = $2 AND org_id = $8 AND status = 'pending'";
-    const LIST = "SELECT delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND ($3 = '' OR status = $3) ORDER BY created_at DESC, delivery_id LIMIT $4 OFFSET $5";
+    const LIST = "SELECT delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND ($3 = '' OR status = $3) AND created_at <= $6 AND (created_at < $6 OR delivery_id > $7) ORDER BY created_at DESC, delivery_id LIMIT $4 OFFSET $5";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND ($3 = '' OR status = $3)";
     const REPLAY = "UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = $4, claimed_until = 0, ended_at = 0 WHERE org_id = $1 AND webhook_id = $2 AND delivery_id = $3 AND status <> 'pending' RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
     const FIND = "SELECT delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND delivery_id = $3";
@@ -213,10 +214,15 @@ pub(super) async fn list(
     org_id: &str,
     webhook_id: &str,
     status: &str,
-    limit: i64,
-    offset: i64,
+    window: Window,
 ) -> Result<Vec<Delivery>> {
-    let args = args![org_id, webhook_id, status, limit + 1, offset];
+    let Window {
+        limit,
+        offset,
+        at,
+        id,
+    } = window;
+    let args = args![org_id, webhook_id, status, limit, offset, at, id];
     db.all(LIST, args).await
 }
 
