@@ -90,14 +90,14 @@ crate::sql! {
 }
 
 /// Refuses while batches of the bucket (of the namespace, without one) wait or run, unless forced: then they are
-/// canceled with the removal.
+/// canceled with the removal. Answers with these, which whoever calls tells of when all that it holds is held.
 pub async fn close_batches(
     tx: &mut Tx,
     namespace_id: &str,
     bucket_id: &str,
     force: bool,
     now: i64,
-) -> Result<()> {
+) -> Result<Vec<BatchModel>> {
     let active = tx
         .number(ACTIVE_BATCHES, args![namespace_id, bucket_id])
         .await?;
@@ -112,12 +112,19 @@ pub async fn close_batches(
     let canceled: Vec<(Json<BatchModel>,)> = tx.all(CANCEL_BATCHES, args).await?;
     tx.run(UNWATCH, args![namespace_id, bucket_id]).await?;
     // Their chunks too, which nobody could end once the batch is gone.
-    for (batch,) in canceled {
+    let of = if bucket_id.is_empty() { "namespace" } else { "bucket" };
+    let mut closed = Vec::with_capacity(canceled.len());
+    for (Json(batch),) in canceled {
         let task_id = batch.task_id.as_deref().unwrap_or_default();
         jobs::cancel_children(tx, task_id, now).await?;
         tasks::store::change(tx, task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;
+        closed.push(BatchModel {
+            status: TaskStatusEnum::Canceled,
+            status_message: Some(format!("its {of} was removed")),
+            ..batch
+        });
     }
-    Ok(())
+    Ok(closed)
 }
 
 /// Published pages stop answering with the request that removes their namespace.

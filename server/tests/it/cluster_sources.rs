@@ -289,8 +289,11 @@ both! {
         assert_eq!(triggers().await["total"], 1);
         patch(json!([{"cluster_id": "own"}])).await.ok();
         assert_eq!(triggers().await["total"], 2);
+        let changes = server.events("collection.updated").await.len();
         server.call_in(&namespace, "DELETE", &format!("/v1/clusters/{own}"), Value::Null).await.ok();
         assert_eq!(triggers().await["total"], 0);
+        let told = server.events("collection.updated").await;
+        assert_eq!((told.len(), &told[changes]["payload"]["collection_id"]), (changes + 1, &json!(collection)), "{told:#?}");
         let told = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
         assert_eq!(told["cluster_applications"], json!([]));
     }

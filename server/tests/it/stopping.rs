@@ -268,7 +268,8 @@ both! {
     async fn a_bucket_that_is_removed_by_force_leaves_no_work(server) {
         let (server, place) = Place::idle(server).await;
         let path = place.running(&server).await;
-        let task_id = place.call(&server, "GET", &path, Value::Null).await["task_id"].as_str().unwrap().to_owned();
+        let batch = place.call(&server, "GET", &path, Value::Null).await;
+        let task_id = batch["task_id"].as_str().unwrap().to_owned();
         let held = claim(&server, &task_id).await;
         let bucket = format!("/v1/buckets/{}?force_foreclose=true", place.bucket);
         let removal = place.call(&server, "DELETE", &bucket, Value::Null).await;
@@ -277,6 +278,13 @@ both! {
         assert_eq!(server.app.db().number(left, vec![]).await.unwrap(), 0);
         let task = server.call("GET", &format!("/v1/tasks/{task_id}"), Value::Null).await.ok();
         assert_eq!(task["status"], "CANCELED", "{task:#}");
+        let told = server.events("collection.documents.batch_completed").await;
+        assert!(!told.is_empty());
+        for event in &told {
+            let payload = &event["payload"];
+            assert_eq!((&payload["batch_id"], &payload["status"]), (&batch["batch_id"], &json!("CANCELED")), "{event:#}");
+            assert_eq!((&payload["total_documents"], &payload["reason"]), (&Value::Null, &json!("its bucket was removed")), "{event:#}");
+        }
         let server = working(server).await;
         assert_eq!(server.task_end(removal["task_id"].as_str().unwrap()).await["status"], "COMPLETED");
     }

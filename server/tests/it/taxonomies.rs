@@ -308,10 +308,17 @@ both! {
         assert_eq!((&documents[0]["price"]["tax"], &documents[1]["price"]["tax"]), (&json!(7), &json!(20)), "{documents:#?}");
         assert_eq!(shop.documents(&server, &shelf).await.len(), 2);
 
-        // A taxonomy that goes is applied no more.
+        // A taxonomy that goes is applied no more, and the collections that applied it are told of.
+        let changes = async |id: &Value| {
+            let told = server.events("collection.updated").await;
+            told.iter().filter(|event| event["payload"]["collection_id"] == *id).count()
+        };
+        let written = shop.call(&server, "GET", "/v1/collections/written", Value::Null).await.ok()["collection_id"].clone();
+        let before = [changes(&written).await, changes(&json!(filled)).await];
         shop.call(&server, "DELETE", &format!("/v1/taxonomies/{id}"), Value::Null).await.ok();
         let left = shop.call(&server, "GET", "/v1/collections/written", Value::Null).await.ok();
         assert_eq!(left["taxonomy_applications"], json!([]));
+        assert_eq!([changes(&written).await, changes(&json!(filled)).await], before.map(|count| count + 1));
         let plain = shop.call(&server, "POST", path, json!({"name": "late apple", "article": {"code": "f"}})).await.ok();
         assert_eq!(plain.get("price"), None);
     }

@@ -177,6 +177,27 @@ pub(super) async fn tell_end(
     Ok(())
 }
 
+/// Tells of batches that were canceled with the bucket or the namespace that they are of. What they wrote goes with it: nobody
+/// counts it.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn tell_closed(
+    tx: &mut Tx,
+    (org_id, namespace_id): (&str, &str),
+    closed: Vec<BatchModel>,
+    now: i64,
+) -> Result<()> {
+    let owner = Owner {
+        org_id: org_id.to_owned(),
+        namespace_id: namespace_id.to_owned(),
+    };
+    for batch in closed {
+        tell_end(tx, &batch, &owner, &Held::default(), now).await?;
+    }
+    Ok(())
+}
+
 /// What people are told about a batch that ended.
 fn notice(batch: &BatchModel, namespace_id: &str, counts: &store::Counts) -> Notice {
     let batch_id = batch.batch_id.as_deref().unwrap_or_default();

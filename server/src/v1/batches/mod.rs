@@ -33,6 +33,7 @@ use serde_json::json;
 
 pub use again::{Again, NOTHING_TO_PROCESS, is_busy, is_nothing};
 pub use dropping::{LeftOut, tell};
+pub use ending::tell_closed;
 pub use flow::{CHUNK, CRAWL, ChunkEnd, SourceDocuments, admit, end_chunk};
 pub use members::Members;
 pub use routes::router;

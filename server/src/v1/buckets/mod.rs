@@ -20,7 +20,7 @@ pub use store::BUCKETS;
 
 use super::{
     audit::{self, Change},
-    objects, removal, tasks,
+    batches, objects, removal, tasks,
 };
 use crate::{
     app::App,
@@ -294,7 +294,8 @@ pub async fn delete(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                removal::close_batches(tx, &namespace_id, &record.id, force, now).await?;
+                let closed =
+                    removal::close_batches(tx, &namespace_id, &record.id, force, now).await?;
                 BUCKETS.delete(tx, &namespace_id, &record.id).await?;
                 let change = Change {
                     action: AuditAction::BucketDeleted,
@@ -306,6 +307,7 @@ pub async fn delete(
                 let task =
                     removal::task(&caller.org_id, &namespace_id, task_type, kind, &record.id);
                 let task = tasks::insert(tx, task, now).await?;
+                batches::tell_closed(tx, (&caller.org_id, &namespace_id), closed, now).await?;
                 Ok(BucketDeleteResponse {
                     task_id: task.task_id,
                     status: task.status,

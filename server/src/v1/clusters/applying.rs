@@ -2,14 +2,17 @@
 //! triggers that the server keeps; they count batches, rest, fail and are told as any other.
 
 use loupe_wire::{ClusterApplicationConfig, ClusterModel, CollectionResponse, NamespaceOperation};
+use serde_json::json;
 
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
+    clock,
     db::{Record, Tx},
     error::{Result, Violation},
     v1::{
         collections::COLLECTIONS,
+        namespaces::push_event,
         triggers::{self, Kept},
     },
 };
@@ -128,12 +131,13 @@ pub(super) async fn keep_own(
     triggers::keep(tx, caller, namespace_id, id, &wanted, now).await
 }
 
-/// Ends the triggers that are kept for a cluster, and takes it out of what collections apply.
+/// Ends the triggers that are kept for a cluster, and takes it out of what collections apply, with an event of each.
 ///
 /// # Errors
 /// The database does not answer.
 pub(super) async fn forget_cluster(
     tx: &mut Tx,
+    org_id: &str,
     namespace_id: &str,
     id: &str,
     now: i64,
@@ -152,10 +156,13 @@ pub(super) async fn forget_cluster(
         let before = applications.len();
         applications.retain(|one| one.cluster_id != id);
         if applications.len() < before {
+            collection.updated_at = Some(clock::time(now));
             let (id, name) = (&record.id, &record.name);
             COLLECTIONS
                 .update(tx, namespace_id, id, name, now, &collection)
                 .await?;
+            let told = json!({ "collection_id": id });
+            push_event(tx, org_id, namespace_id, "collection.updated", told, now).await?;
         }
     }
     Ok(())

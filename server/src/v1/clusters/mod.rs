@@ -427,7 +427,7 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
                 let gone = removal::Gone::files(files.collect());
                 removal::enqueue(tx, &caller.org_id, &namespace_id, gone, now).await?;
                 store::delete_all(tx, &namespace_id, &id).await?;
-                applying::forget_cluster(tx, &namespace_id, &id, now).await?;
+                applying::forget_cluster(tx, &caller.org_id, &namespace_id, &id, now).await?;
                 CLUSTERS.delete(tx, &namespace_id, &id).await?;
                 let change = Change {
                     action: AuditAction::ClusterDeleted,

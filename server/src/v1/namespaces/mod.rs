@@ -25,6 +25,7 @@ pub use store::{NAMESPACES, first_two, only_one};
 use super::{
     alerts, api_keys,
     audit::{self, Change},
+    batches,
     events::{self, Event},
     removal, tasks,
 };
@@ -304,7 +305,7 @@ async fn remove(
     force: bool,
     now: i64,
 ) -> Result<(NamespaceDeleteResponse, Vec<String>)> {
-    removal::close_batches(tx, &record.id, "", force, now).await?;
+    let closed = removal::close_batches(tx, &record.id, "", force, now).await?;
     removal::unpublish(tx, &record.id).await?;
     let hashes = api_keys::revoke_all_of_namespace(tx, caller, &record.id, now).await?;
     alerts::forget_namespace(tx, caller, &record.id, now).await?;
@@ -318,6 +319,7 @@ async fn remove(
     let (kind, task_type) = (removal::REMOVE_NAMESPACE, TaskType::ApiNamespacesDelete);
     let task = removal::task(&caller.org_id, &record.id, task_type, kind, &record.id);
     let task = tasks::insert(tx, task, now).await?;
+    batches::tell_closed(tx, (&caller.org_id, &record.id), closed, now).await?;
     let answer = NamespaceDeleteResponse {
         task_id: task.task_id,
         status: task.status,

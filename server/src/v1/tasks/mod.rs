@@ -225,10 +225,24 @@ pub async fn note(app: &App, claim: &Claim, member: &'static str, value: Value) 
 /// # Errors
 /// The lease was lost, or the database fails.
 pub async fn succeed(app: &App, claim: &Claim, outputs: Vec<Value>) -> Result<()> {
-    end(app, claim, TaskStatusEnum::Completed, move |task| {
-        task.outputs = Some(outputs)
-    })
-    .await
+    let (claim, now) = (claim.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| Box::pin(async move { succeed_in(tx, &claim, outputs, now).await }))
+        .await
+}
+
+/// As [`succeed`], in the transaction of what is told of it.
+///
+/// # Errors
+/// As [`succeed`].
+pub async fn succeed_in(
+    tx: &mut Tx,
+    claim: &Claim,
+    outputs: Vec<Value>,
+    now: i64,
+) -> Result<()> {
+    let keep = move |task: &mut TaskResponse| task.outputs = Some(outputs);
+    end_in(tx, claim, TaskStatusEnum::Completed, keep, now).await
 }
 
 /// Ends a claimed task as failed, with the reason.
@@ -267,13 +281,19 @@ async fn end(
 ) -> Result<()> {
     let (claim, now) = (claim.clone(), app.clock().micros());
     app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                if !jobs::finish(tx, &claim, status, now).await? {
-                    return Err(ApiError::conflict("", "the lease of this task was lost"));
-                }
-                store::change(tx, &claim.task_id, status, now, edit).await
-            })
-        })
+        .write(move |tx| Box::pin(async move { end_in(tx, &claim, status, edit, now).await }))
         .await
+}
+
+async fn end_in(
+    tx: &mut Tx,
+    claim: &Claim,
+    status: TaskStatusEnum,
+    edit: impl FnOnce(&mut TaskResponse) + Send,
+    now: i64,
+) -> Result<()> {
+    if !jobs::finish(tx, claim, status, now).await? {
+        return Err(ApiError::conflict("", "the lease of this task was lost"));
+    }
+    store::change(tx, &claim.task_id, status, now, edit).await
 }

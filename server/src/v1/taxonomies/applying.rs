@@ -146,18 +146,17 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let scope: Scope<Write> = Scope::internal(Caller::system(&claim.org_id), namespace_id);
     let done = apply(app, &scope, &work, Some(claim)).await?;
     let outputs = executing::outputs(&work, &done);
-    tasks::succeed(app, claim, outputs.clone()).await?;
-    let told = outputs.into_iter().next().unwrap_or_default();
+    let told = outputs.first().cloned().unwrap_or_default();
     let (of, now) = (claim.clone(), app.clock().micros());
     let kind = "resource.executed";
-    let written = app.db().write(move |tx| {
-        Box::pin(async move { executing::tell_end(tx, &of, kind, &work, told, now).await })
-    });
-    // The task has ended: it is not done again for the sake of its event.
-    if let Err(error) = written.await {
-        tracing::warn!(%error, "the end of a task could not be told");
-    }
-    Ok(())
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                tasks::succeed_in(tx, &of, outputs, now).await?;
+                executing::tell_end(tx, &of, kind, &work, told, now).await
+            })
+        })
+        .await
 }
 
 /// Applies a taxonomy to a collection, page by page.

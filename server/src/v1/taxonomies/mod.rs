@@ -372,7 +372,7 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
             Box::pin(async move {
                 TAXONOMIES.delete(tx, &namespace_id, &id).await?;
                 store::delete_versions(tx, &namespace_id, &id).await?;
-                forget(tx, &namespace_id, &id, now).await?;
+                forget(tx, &caller.org_id, &namespace_id, &id, now).await?;
                 let change = Change {
                     action: AuditAction::TaxonomyDeleted,
                     resource: (ResourceType::Taxonomy, &id),
@@ -394,8 +394,14 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         .await
 }
 
-/// Takes a taxonomy out of what collections apply.
-async fn forget(tx: &mut Tx, namespace_id: &str, taxonomy_id: &str, now: i64) -> Result<()> {
+/// Takes a taxonomy out of what collections apply, and tells of each.
+async fn forget(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    taxonomy_id: &str,
+    now: i64,
+) -> Result<()> {
     let applies = |one: &Record<CollectionResponse>| {
         let mut applied = one.taxonomy_applications.iter().flatten();
         applied.any(|applied| applied.taxonomy_id == taxonomy_id)
@@ -405,10 +411,13 @@ async fn forget(tx: &mut Tx, namespace_id: &str, taxonomy_id: &str, now: i64) ->
         if let Some(applications) = &mut collection.taxonomy_applications {
             applications.retain(|one| one.taxonomy_id != taxonomy_id);
         }
+        collection.updated_at = Some(clock::time(now));
         let (id, name) = (&record.id, &record.name);
         COLLECTIONS
             .update(tx, namespace_id, id, name, now, &collection)
             .await?;
+        let told = json!({ "collection_id": id });
+        push_event(tx, org_id, namespace_id, "collection.updated", told, now).await?;
     }
     Ok(())
 }
