@@ -185,6 +185,21 @@ both! {
         assert_eq!(analytics["total_events"], 2);
     }
 
+    async fn a_form_that_is_sent_again_is_the_same(server) {
+        let send = async |boundary: &str, name: &str| {
+            let manifest = format!("version: \"1.0\"\nmetadata: {{name: once}}\nnamespaces:\n  - name: {name}\n");
+            let body = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"manifest_file\"\r\n\r\n{manifest}\r\n--{boundary}--\r\n");
+            let request = server.request("POST", "/v1/manifest/apply").bearer_auth(&server.key).header("idempotency-key", "applied");
+            Server::send(request.header("content-type", format!("multipart/form-data; boundary={boundary}")).body(body)).await
+        };
+        let first = send("one", "shelf").await.ok();
+        assert_eq!(first["created_count"], 1, "{first:#}");
+        let again = send("another", "shelf").await;
+        assert!(is_replayed(&again));
+        assert_eq!(again.ok(), first);
+        assert_eq!(send("one", "table").await.error(409, "ConflictError")["error"]["code"], "idempotency_key_reused");
+    }
+
     async fn a_stream_takes_no_name(server) {
         let (namespace, id) = retriever(&server, "streamed").await;
         let stages = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
