@@ -105,6 +105,8 @@ constructors! {
     /// Missing or mismatched namespace header.
     unauthorized = FORBIDDEN, "UnauthorizedError";
     plan_required = FORBIDDEN, "PlanRequiredError";
+    /// More than a limit that is set beside the plan's; see [`ApiError::quota_exceeded`].
+    over_limit = FORBIDDEN, "QuotaExceededError";
     not_enabled = FORBIDDEN, "NotEnabledError";
     conflict = CONFLICT, "ConflictError";
     already_exists = CONFLICT, "AlreadyExistsError";

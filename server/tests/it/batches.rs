@@ -209,7 +209,11 @@ both! {
         assert_eq!(batch["status"], "COMPLETED_WITH_ERRORS", "{batch:#}");
         assert_eq!(batch["failed_object_count"], 2);
         let path = format!("/v1/buckets/{bucket}/batches/{}/failed-documents", batch["batch_id"].as_str().unwrap());
-        let failed = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        for (member, value) in [("limit", 0), ("limit", 1001), ("offset", -1)] {
+            let beyond = format!("{path}?{member}={value}");
+            server.call_in(&namespace, "GET", &beyond, Value::Null).await.invalid(&["query", member], "range");
+        }
+        let failed = server.call_in(&namespace, "GET", &format!("{path}?limit=1000"), Value::Null).await.ok();
         for failure in failed["results"].as_array().unwrap() {
             assert!(failure["error"].as_str().unwrap().len() > 10, "{failure:#}");
             assert_ne!(failure["error_type"], "transient", "{failure:#}");

@@ -124,8 +124,11 @@ both! {
             "budget_limits": {"max_credits": 0.001}});
         let poor = call("/v1/retrievers", poor).await.ok();
         let poor = format!("/v1/retrievers/{}/execute", poor["retriever_id"].as_str().unwrap());
-        let refused = call(&poor, json!({"inputs": {}})).await.error(403, "ForbiddenError");
+        let refused = call(&poor, json!({"inputs": {}})).await.error(403, "QuotaExceededError");
         assert_eq!((&refused["error"]["code"], &refused["error"]["details"]["limit"]), (&json!("quota_exceeded"), &json!(0.001)));
+        for member in ["resource", "current", "tier"] {
+            assert!(!refused["error"]["details"][member].is_null(), "{member} {refused:#}");
+        }
     }
 
     async fn stages_that_would_be_refused_today_run_as_they_did(server) {

@@ -387,10 +387,8 @@ async fn list_failed_documents(
         &batch_id,
     )
     .await?;
-    let (limit, offset) = (
-        query.limit.unwrap_or(100).clamp(1, 1000),
-        query.offset.unwrap_or(0).max(0),
-    );
+    let limit = list::within("limit", query.limit, 100, (1, 1000))?;
+    let offset = list::within("offset", query.offset, 0, (0, i64::MAX))?;
     let which = Failures {
         tier: query.tier_num.unwrap_or(-1),
         collection_id: query.collection_id.unwrap_or_default(),

@@ -37,11 +37,11 @@ use crate::{
     db::Record,
     error::{ApiError, Result, Violation},
     id,
-    limits::quota,
+    limits::{self, quota},
     list::parse_filter,
     v1::{
         billing::QUERY_CREDITS, collections, connections, documents, evaluations, secrets,
-        taxonomies,
+        tasks::name_of, taxonomies,
     },
 };
 
@@ -118,7 +118,10 @@ pub(super) async fn execute_checked<L: Level>(
     quota::check_spend(app, &scope.caller.org_id).await?;
     let (started, created_at) = (Instant::now(), app.clock().micros());
     if !ask.unrecorded {
-        affordable(retriever)?;
+        if let Err(error) = affordable(retriever) {
+            let tier = limits::standing(app, &scope.caller.org_id).await?.tier;
+            return Err(error.with("tier", name_of(tier)));
+        }
     }
     let unrecorded = ask.unrecorded;
     let begun = Begun {
@@ -146,8 +149,9 @@ pub(super) async fn execute_checked<L: Level>(
 fn affordable(retriever: &RetrieverModelOutput) -> Result<()> {
     if budget_ms(retriever) == Some(0) {
         let message = "the retriever's max_time_ms of 0 leaves an execution no time";
-        let refused = ApiError::forbidden("quota_exceeded", message);
-        return Err(refused.with("resource", "time_ms").with("limit", 0));
+        let refused = ApiError::over_limit("quota_exceeded", message);
+        let refused = refused.with("resource", "time_ms").with("current", 0);
+        return Err(refused.with("limit", 0));
     }
     let limits = retriever.budget_limits.as_ref();
     let Some(limit) = limits.and_then(|limits| limits.max_credits) else {
@@ -159,7 +163,7 @@ fn affordable(retriever: &RetrieverModelOutput) -> Result<()> {
     let message = format!(
         "an execution costs {QUERY_CREDITS} credits, and the retriever's max_credits allows {limit}"
     );
-    let refused = ApiError::forbidden("quota_exceeded", message);
+    let refused = ApiError::over_limit("quota_exceeded", message);
     Err(refused
         .with("resource", "credits")
         .with("current", QUERY_CREDITS)
