@@ -209,15 +209,30 @@ pub async fn check_written(
     target: &CollectionSpec,
     ids: &[String],
 ) -> Result<()> {
-    match Held::of(app, org_id).await? {
-        Some(held)
-            if held
-                .room(i64::try_from(ids.len()).unwrap_or(i64::MAX))
-                .is_err() =>
-        {
-            held.room(new_ones(app, target, ids).await?)
-        }
-        _ => Ok(()),
+    check_behind(app, org_id, (target, ids), 0).await
+}
+
+/// The same where so many others come before them, which take room, too.
+///
+/// # Errors
+/// As [`check`].
+pub async fn check_behind(
+    app: &App,
+    org_id: &str,
+    (target, ids): (&CollectionSpec, &[String]),
+    before: usize,
+) -> Result<()> {
+    let Some(held) = Held::of(app, org_id).await? else {
+        return Ok(());
+    };
+    let all = ids.len().saturating_add(before);
+    // Which of them are there already matters only near the limit.
+    if held.room(i64::try_from(all).unwrap_or(i64::MAX)).is_ok() {
+        return Ok(());
+    }
+    match new_ones(app, target, ids).await? {
+        0 => Ok(()),
+        new => held.room(new.saturating_add(i64::try_from(before).unwrap_or(i64::MAX))),
     }
 }
 

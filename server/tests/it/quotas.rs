@@ -36,7 +36,7 @@ pub async fn set(server: &Server, tier: &str, requires_plan: bool) {
 }
 
 /// A collection that is put away elsewhere with its one document, counted as so many; answers its namespace.
-async fn put_away(server: &Server, documents: i64) -> String {
+pub async fn put_away(server: &Server, documents: i64) -> String {
     let (namespace, _) = crate::harness::retriever(server, "filed").await;
     let things = "/v1/collections/things";
     let document = json!({"title": "one"});

@@ -18,6 +18,7 @@ use crate::{
     app::App,
     auth::{Caller, Scope, Write},
     error::{Result, Violation},
+    limits::quota,
     list::parse_filter,
     v1::{collections, documents, retrievers},
 };
@@ -71,7 +72,7 @@ pub async fn at_ingest(
     documents: &mut [Document],
     tried_again: bool,
 ) -> Result<Vec<(CollectionSpec, Vec<Document>)>> {
-    let mut copies = Vec::new();
+    let (mut copies, mut before) = (Vec::new(), documents.len());
     let mut applications: Vec<_> = collection.taxonomy_applications.iter().flatten().collect();
     applications.sort_by_key(|one| (one.execution_phase, -one.priority));
     let scope: Scope<Write> = Scope::internal(caller.clone(), namespace_id.to_owned());
@@ -83,8 +84,12 @@ pub async fn at_ingest(
             application,
             source: &source,
             tried_again,
+            before,
         };
-        copies.extend(step.run(documents).await?);
+        if let Some((spec, made)) = step.run(documents).await? {
+            before += made.len();
+            copies.push((spec, made));
+        }
     }
     collections::enrich(app, &scope, collection, documents, tried_again).await?;
     Ok(copies)
@@ -97,6 +102,8 @@ struct Step<'a> {
     application: &'a TaxonomyApplicationConfig,
     source: &'a Searchable,
     tried_again: bool,
+    /// Documents that are stored before its copies.
+    before: usize,
 }
 
 impl Step<'_> {
@@ -147,7 +154,7 @@ impl Step<'_> {
                 (Ok(matches), Some(spec)) => {
                     let mut copy = document.clone();
                     put(&taxonomy, &mut copy, &matches, style, (&at, took_ms));
-                    copies.push(copied(copy, spec, &taxonomy));
+                    copies.push((place, copied(copy, spec, &taxonomy)));
                 }
                 (Err(error), _) => {
                     let error = retrievers::run_error(error);
@@ -158,7 +165,36 @@ impl Step<'_> {
                 }
             }
         }
-        Ok(spec.map(|spec| (spec, copies)))
+        let Some(spec) = spec else {
+            return Ok(None);
+        };
+        let copies = self.admitted(&spec, copies, documents).await?;
+        Ok(Some((spec, copies)))
+    }
+
+    /// The copies, each with the place of its document, if there is room for them; else the documents tell why there is none.
+    async fn admitted(
+        &self,
+        spec: &CollectionSpec,
+        copies: Vec<(usize, Document)>,
+        documents: &mut [Document],
+    ) -> Result<Vec<Document>> {
+        if copies.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids = copies.iter().map(|(_, one)| one.document_id.clone());
+        let ids: Vec<String> = ids.collect();
+        let org_id = &self.scope.caller.org_id;
+        match quota::check_behind(self.app, org_id, (spec, &ids), self.before).await {
+            Ok(()) => Ok(copies.into_iter().map(|(_, copy)| copy).collect()),
+            Err(error) if error.has_code("quota_exceeded") => {
+                for (place, _) in copies {
+                    self.fail(&mut documents[place], &error.message());
+                }
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The other collection that copies are for; none where that is gone.
