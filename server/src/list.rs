@@ -391,8 +391,7 @@ impl<T: Serialize> Page<T> {
     /// A row that cannot be written as JSON; a page of a sorted list that lies too far behind.
     pub fn from_all(rows: Vec<T>, params: &ListParams) -> Result<Self> {
         let mut sieve = Sieve::by_number(params)?;
-        rows.into_iter()
-            .try_for_each(|row| sieve.add(row, None))?;
+        rows.into_iter().try_for_each(|row| sieve.add(row, None))?;
         Ok(sieve.page())
     }
 

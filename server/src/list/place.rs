@@ -116,8 +116,13 @@ mod tests {
         for place in [Place::at(0), Place::at(7), Place { offset: 3, behind }] {
             assert_eq!(Place::read(&place.text()).unwrap(), place);
         }
-        for none in ["", "b", "b1", "b1.2", "b-1.2.x", "bx.2.x", "b1.y.x", "b1.2.\0"] {
-            assert!(Place::read(&URL_SAFE_NO_PAD.encode(none)).is_err(), "{none}");
+        for none in [
+            "", "b", "b1", "b1.2", "b-1.2.x", "bx.2.x", "b1.y.x", "b1.2.\0",
+        ] {
+            assert!(
+                Place::read(&URL_SAFE_NO_PAD.encode(none)).is_err(),
+                "{none}"
+            );
         }
     }
 

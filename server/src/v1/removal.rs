@@ -112,7 +112,11 @@ pub async fn close_batches(
     let canceled: Vec<(Json<BatchModel>,)> = tx.all(CANCEL_BATCHES, args).await?;
     tx.run(UNWATCH, args![namespace_id, bucket_id]).await?;
     // Their chunks too, which nobody could end once the batch is gone.
-    let of = if bucket_id.is_empty() { "namespace" } else { "bucket" };
+    let of = if bucket_id.is_empty() {
+        "namespace"
+    } else {
+        "bucket"
+    };
     let mut closed = Vec::with_capacity(canceled.len());
     for (Json(batch),) in canceled {
         let task_id = batch.task_id.as_deref().unwrap_or_default();

@@ -181,7 +181,7 @@ async fn search(app: &App, scope: &Scope<Read>, request: SearchRequest) -> Resul
             limit: request.offset + request.limit,
             offset: 0,
             include_total: true,
-            cursor: None,
+            behind: None,
             search: Some(request.query.clone()),
             filter: None,
             sorts: Vec::new(),

@@ -6,6 +6,7 @@ use loupe_wire::{InteractionResponse, InteractionType, Object, Value, reading};
 use crate::{
     app::App,
     error::{Result, Violation},
+    list::Window,
     v1::{
         interactions::{self, Wanted},
         retrievers,
@@ -103,16 +104,20 @@ pub async fn recent(
         kinds,
         ..Default::default()
     };
-    let mut all = Vec::new();
-    for offset in (0..MOST).step_by(usize::try_from(PAGE).unwrap_or(1)) {
-        let page = interactions::stored(app.db(), namespace_id, &wanted, PAGE, offset).await?;
+    let (mut all, mut window) = (Vec::new(), Window::first(PAGE));
+    for _ in 0..MOST / PAGE {
+        let page = interactions::stored(app.db(), namespace_id, &wanted, window.clone()).await?;
+        if let Some((_, (at, id))) = page.last() {
+            (window.at, window.id) = (*at, id.clone());
+        }
         let whole = i64::try_from(page.len()).unwrap_or(0) == PAGE;
         let before = all.len();
         let fresh = |one: &InteractionResponse| {
             one.occurred_at
                 .is_some_and(|at| at.timestamp_micros() >= since)
         };
-        all.extend(page.into_iter().filter(fresh));
+        let page = page.into_iter().map(|(one, _)| one);
+        all.extend(page.filter(fresh));
         // They come in the order in which they were told: a page of old ones is the end.
         if !whole || all.len() == before {
             break;

@@ -235,12 +235,7 @@ pub async fn succeed(app: &App, claim: &Claim, outputs: Vec<Value>) -> Result<()
 ///
 /// # Errors
 /// As [`succeed`].
-pub async fn succeed_in(
-    tx: &mut Tx,
-    claim: &Claim,
-    outputs: Vec<Value>,
-    now: i64,
-) -> Result<()> {
+pub async fn succeed_in(tx: &mut Tx, claim: &Claim, outputs: Vec<Value>, now: i64) -> Result<()> {
     let keep = move |task: &mut TaskResponse| task.outputs = Some(outputs);
     end_in(tx, claim, TaskStatusEnum::Completed, keep, now).await
 }

@@ -128,11 +128,7 @@ pub struct Asked<'a> {
     pub task_type: &'a str,
 }
 
-pub async fn list(
-    db: &Db,
-    asked: &Asked<'_>,
-    window: Window,
-) -> Result<Vec<(TaskResponse, Mark)>> {
+pub async fn list(db: &Db, asked: &Asked<'_>, window: Window) -> Result<Vec<(TaskResponse, Mark)>> {
     let args = args![
         asked.org_id,
         asked.namespace_id,
