@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_page_goes_on_behind_its_row_also_where_that_is_gone() {
-        let rows: Vec<((), Mark)> = [(9, "c"), (7, "a"), (7, "b"), (7, "d"), (2, "e")]
+        let rows: Vec<((), Mark)> = [(9, "z"), (7, "a"), (7, "b"), (7, "d"), (2, "e")]
             .into_iter()
             .map(|(at, id)| ((), (at, id.to_owned())))
             .collect();
