@@ -94,13 +94,13 @@ piece!(organization, ORGANIZATION:
     "audit" => audit::audit,
     "connections" => connections::connections,
     "secrets" => secrets::secrets,
+    "ns/:ns/published" => published::published,
 );
 
 piece!(design, DESIGN:
     "ns/:ns/retrievers/:retriever/page" => publish::publish,
     "ns/:ns/taxonomies" => taxonomies::taxonomies,
     "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
-    "ns/:ns/published" => published::published,
     "ns/:ns/evaluations" => evaluations::evaluations,
 );
 

@@ -88,6 +88,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     63 "0063_ways_of_sessions",
     64 "0064_causes",
     65 "0065_starters",
+    66 "0066_syncs_of_organizations",
 ];
 
 const SCHEMA: &str =

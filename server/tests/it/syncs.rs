@@ -396,7 +396,8 @@ both! {
         let body = json!({"connection_id": "conn_nothing", "source_path": "s3://media"});
         server.call_in(&place.namespace, "POST", &path, body).await.error(404, "NotFoundError");
         let listed = place.call(&server, "POST", &format!("{path}/list"), json!({})).await;
-        assert_eq!(listed["results"], json!([]));
+        let made: Vec<&Value> = listed["results"].as_array().unwrap().iter().map(|sync| &sync["sync_config_id"]).collect();
+        assert_eq!(made, [&later["sync_config_id"]], "nothing of what was refused");
     }
 }
 
