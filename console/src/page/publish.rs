@@ -227,14 +227,18 @@ fn Published(place: Place, public: Public) -> AnyView {
         let call = api.patch(&path, &json!({ "is_active": on }));
         change.run(call, move |_| active.set(on));
     };
-    let label = move || if active.get() { "Pause" } else { "Open again" };
-    let state = move || match active.get() {
-        true => "Everyone who has the address can search it.",
-        false => "It is paused: visitors find nothing at its address.",
+    let words = move |place: usize| {
+        move || match active.get() {
+            true => ["Pause", "Everyone who has the address can search it."][place],
+            false => [
+                "Open again",
+                "It is paused: visitors find nothing at its address.",
+            ][place],
+        }
     };
     let addresses = move || {
         let name = public.name.get();
-        view! { <Address name=name.clone()/>{snippets(&name)} }
+        view! { <Address name=name.clone()/>{snippets(&name)} }.into_any()
     };
     let (ns, id) = (param("ns"), param("retriever"));
     let figures = move || {
@@ -249,12 +253,12 @@ fn Published(place: Place, public: Public) -> AnyView {
     view! {
         <section class="card stack" aria-labelledby="at">
             <h2 id="at">"Published"</h2>
-            <p class="muted">{state}</p>
+            <p class="muted">{words(1)}</p>
             {addresses}
             {refusal(change)}
             <div class="row">
                 <a class="btn" href=figures>"What visitors search for"</a>
-                <button type="button" class="btn" on:click=pause>{label}</button>
+                <button type="button" class="btn" on:click=pause>{words(0)}</button>
                 <button type="button" class="btn" on:click=move |_| renamed.set(true)>"Rename"</button>
                 <button type="button" class="btn danger" on:click=move |_| asked.set(true)>"Take it down"</button>
             </div>

@@ -212,12 +212,11 @@ fn measure(
         "{} was not measured with this dataset",
         missing.join(" and ")
     );
-    let why = why.map(|why| view! { <span>"The last try failed: "{why}</span> });
+    let why = why.map_or_else(String::new, |why| format!("The last try failed: {why}. "));
     view! {
         <div class="notice warn" role="status">
             <strong>{title}</strong>
-            {why}
-            <span>"Every query of the dataset is asked once."</span>
+            <span>{why}"Every query of the dataset is asked once."</span>
             <div class="row">{again(api, chosen, load, absent, "Measure now")}</div>
         </div>
     }
