@@ -44,7 +44,7 @@ pub(super) fn check(config: &VectorBasedConfigInput) -> Result<()> {
     let is_named = config.feature_uri.is_some() || config.feature_uris.is_some();
     if let (Some((member, _)), false, true) = (lacking, is_named, said > 0) {
         let msg = "a feature is named by feature_uri, or by feature_extractor_name, version and output_name together";
-        return Err(fault(&at(*member), "missing", msg, Value::Null));
+        return Err(fault(&at(member), "missing", msg, Value::Null));
     }
     let features = named(config);
     for (feature, weight) in config.feature_weights.iter().flatten() {

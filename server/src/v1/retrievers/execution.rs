@@ -117,11 +117,11 @@ pub(super) async fn execute_checked<L: Level>(
 ) -> Result<ExecuteRetrieverResponse> {
     quota::check_spend(app, &scope.caller.org_id).await?;
     let (started, created_at) = (Instant::now(), app.clock().micros());
-    if !ask.unrecorded {
-        if let Err(error) = affordable(retriever) {
-            let tier = limits::standing(app, &scope.caller.org_id).await?.tier;
-            return Err(error.with("tier", name_of(tier)));
-        }
+    if !ask.unrecorded
+        && let Err(error) = affordable(retriever)
+    {
+        let tier = limits::standing(app, &scope.caller.org_id).await?.tier;
+        return Err(error.with("tier", name_of(tier)));
     }
     let unrecorded = ask.unrecorded;
     let begun = Begun {
