@@ -60,6 +60,7 @@ piece!(documents, DOCUMENTS:
 );
 
 piece!(search, SEARCH:
+    "ns/:ns/retrievers" => retrievers::retrievers,
     "ns/:ns/retrievers/:retriever" => playground::playground,
     "ns/:ns/retrievers/:retriever/edit" => retriever_form::change_stages,
     "ns/:ns/new-retriever" => retriever_form::new_retriever,
@@ -93,17 +94,13 @@ piece!(organization, ORGANIZATION:
     "audit" => audit::audit,
     "connections" => connections::connections,
     "secrets" => secrets::secrets,
+    "ns/:ns/published" => published::published,
 );
 
 piece!(design, DESIGN:
     "ns/:ns/retrievers/:retriever/page" => publish::publish,
     "ns/:ns/taxonomies" => taxonomies::taxonomies,
     "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
-);
-
-piece!(retrieval, RETRIEVAL:
-    "ns/:ns/retrievers" => retrievers::retrievers,
-    "ns/:ns/published" => published::published,
     "ns/:ns/evaluations" => evaluations::evaluations,
 );
 
@@ -125,7 +122,7 @@ const FIRST: &[&str] = &["namespaces"];
 type Fetch = fn(usize) -> Fetched;
 
 /// The addresses of each piece, and how to get at its pages.
-const PIECES: [(&[&str], Fetch); 9] = [
+const PIECES: [(&[&str], Fetch); 8] = [
     (FIRST, |_| {
         Box::pin(async { Ok(namespaces::namespaces as Page) })
     }),
@@ -136,7 +133,6 @@ const PIECES: [(&[&str], Fetch); 9] = [
     (SELDOM, |at| Box::pin(seldom(at))),
     (ORGANIZATION, |at| Box::pin(organization(at))),
     (DESIGN, |at| Box::pin(design(at))),
-    (RETRIEVAL, |at| Box::pin(retrieval(at))),
 ];
 
 fn pieces(path: &str) -> impl Iterator<Item = &str> {

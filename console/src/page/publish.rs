@@ -14,7 +14,7 @@ mod shown;
 mod theme;
 
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::{
     draft::Draft,
@@ -128,7 +128,7 @@ fn Editor(place: Place, all: Record) -> AnyView {
     let written = move || {
         let mut body = draft.change();
         draft.access.add_to(&mut body);
-        json!([is_new.then(|| draft.name.get()), body])
+        json!([draft.name.get(), body])
     };
     let unsaved = leave::watch(written);
     Effect::new(move |_| {
@@ -171,10 +171,7 @@ fn Editor(place: Place, all: Record) -> AnyView {
     view! {
         <div class="page-editor">
             <div class="stack">
-                {name.map(|name| {
-                    let public = Public { name: RwSignal::new(name), shown: draft.name, active: RwSignal::new(page.flag("is_active")) };
-                    view! { <Published place public/> }
-                })}
+                {name.map(|name| view! { <Published place name active=page.flag("is_active")/> })}
                 <form class="stack" id="page-form" on:submit=submit aria-label="The page">
                     {form::form(place, draft, fields, &page, look)}
                 </form>
@@ -199,46 +196,24 @@ fn refused(draft: Draft, faults: Faults, notes: Vec<(String, String)>) {
     faults.0.set(notes);
 }
 
-/// What of a page changes beside its form, in which something may be written meanwhile: that stays.
-#[derive(Clone, Copy)]
-struct Public {
-    name: RwSignal<String>,
-    /// The same where the form shows it.
-    shown: RwSignal<String>,
-    active: RwSignal<bool>,
-}
-
-impl Public {
-    /// It has another name, under which it is open.
-    fn rename(self, name: String) {
-        self.shown.set(name.clone());
-        self.name.set(name);
-        self.active.set(true);
-    }
-}
-
 /// What is public already: where it is, how it gets into other sites, and how it is taken down.
 #[component]
-fn Published(place: Place, public: Public) -> AnyView {
-    let (change, active) = (Change::new(), public.active);
-    let at = move || (place.api.get_untracked(), place.path.get_untracked());
-    let pause = move |_| {
-        let ((api, path), on) = (at(), !active.get_untracked());
-        let call = api.patch(&path, &json!({ "is_active": on }));
-        change.run(call, move |_| active.set(on));
+fn Published(place: Place, name: String, active: bool) -> AnyView {
+    let change = Change::new();
+    let call = move |body: Option<Value>| {
+        let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
+        let call = match body {
+            Some(body) => api.patch(&path, &body),
+            None => api.delete(&path),
+        };
+        change.run(call, move |_| place.load.reload());
     };
-    let words = move |place: usize| {
-        move || match active.get() {
-            true => ["Pause", "Everyone who has the address can search it."][place],
-            false => [
-                "Open again",
-                "It is paused: visitors find nothing at its address.",
-            ][place],
-        }
-    };
-    let addresses = move || {
-        let name = public.name.get();
-        view! { <Address name=name.clone()/>{snippets(&name)} }.into_any()
+    let (label, state) = match active {
+        true => ("Pause", "Everyone who has the address can search it."),
+        false => (
+            "Open again",
+            "It is paused: visitors find nothing at its address.",
+        ),
     };
     let (ns, id) = (param("ns"), param("retriever"));
     let figures = move || {
@@ -246,26 +221,24 @@ fn Published(place: Place, public: Public) -> AnyView {
         format!("{at}?tab=searches&source=page")
     };
     let (asked, renamed) = (RwSignal::new(false), RwSignal::new(false));
-    let submit = Callback::new(move |()| {
-        let (api, path) = at();
-        change.run(api.delete(&path), move |_| place.load.reload());
-    });
+    let submit = Callback::new(move |()| call(None));
     view! {
         <section class="card stack" aria-labelledby="at">
             <h2 id="at">"Published"</h2>
-            <p class="muted">{words(1)}</p>
-            {addresses}
+            <p class="muted">{state}</p>
+            <Address name=name.clone()/>
+            {snippets(&name)}
             {refusal(change)}
             <div class="row">
                 <a class="btn" href=figures>"What visitors search for"</a>
-                <button type="button" class="btn" on:click=pause>{words(0)}</button>
+                <button type="button" class="btn" on:click=move |_| call(Some(json!({"is_active": !active})))>{label}</button>
                 <button type="button" class="btn" on:click=move |_| renamed.set(true)>"Rename"</button>
                 <button type="button" class="btn danger" on:click=move |_| asked.set(true)>"Take it down"</button>
             </div>
             <Ask open=asked title="Take the page down?".to_owned() label="Take it down" change submit danger=true>
                 <p>"Links to it and frames of it end in nothing, and its name is free for others. The retriever stays."</p>
             </Ask>
-            {rename::dialog(place, public, renamed)}
+            {rename::dialog(place, name, active, renamed)}
         </section>
     }
     .into_any()

@@ -65,7 +65,7 @@ fn known(api: Api) -> Answer {
 /// The newest evaluation of each that is completed, and whether one of them goes on.
 fn newest(api: Api, dataset: String, names: [String; 2]) -> Answer {
     Box::pin(async move {
-        let (mut found, mut moving, mut why) = (Vec::new(), false, None);
+        let (mut found, mut moving) = (Vec::new(), false);
         let ready = !dataset.is_empty() && names.iter().all(|name| !name.is_empty());
         for name in names.iter().filter(|_| ready) {
             let path = format!(
@@ -77,15 +77,13 @@ fn newest(api: Api, dataset: String, names: [String; 2]) -> Answer {
                 .await?
                 .list("results");
             moving |= all.first().is_some_and(goes_on);
-            let failed = all.first().filter(|one| one.text("status") == "failed");
-            why = why.or(failed.and_then(|one| one.opt("error_message")));
             let done = all
                 .into_iter()
                 .find(|one| one.text("status") == "completed");
             found.push(done.unwrap_or_default().0);
         }
         Ok(Record(
-            json!({"found": found, "goes_on": moving, "ready": ready, "why": why}),
+            json!({"found": found, "goes_on": moving, "ready": ready}),
         ))
     })
 }
@@ -128,7 +126,7 @@ fn side_by_side(
     });
     let absent: Vec<usize> = (0..2).filter(|at| pair[*at].0.is_null()).collect();
     if !absent.is_empty() {
-        return measure(api, chosen, load, (&names, absent), found.opt("why"));
+        return measure(api, chosen, load, &names, absent);
     }
     let cuts: Vec<String> = pair[0]
         .record("metrics_by_k")
@@ -141,7 +139,7 @@ fn side_by_side(
         .filter(|k| !figures(&pair[1], k).is_empty())
         .collect();
     let Some(last) = cuts.last().cloned() else {
-        return measure(api, chosen, load, (&names, vec![0, 1]), None);
+        return measure(api, chosen, load, &names, vec![0, 1]);
     };
     let k = Some(chosen.k.value.get())
         .filter(|k| cuts.contains(k))
@@ -204,19 +202,18 @@ fn measure(
     api: Signal<Api>,
     chosen: Chosen,
     load: Load,
-    (names, absent): (&[String; 2], Vec<usize>),
-    why: Option<String>,
+    names: &[String; 2],
+    absent: Vec<usize>,
 ) -> AnyView {
     let missing: Vec<_> = absent.iter().map(|at| names[*at].clone()).collect();
     let title = format!(
         "{} was not measured with this dataset",
         missing.join(" and ")
     );
-    let why = why.map_or_else(String::new, |why| format!("The last try failed: {why}. "));
     view! {
         <div class="notice warn" role="status">
             <strong>{title}</strong>
-            <span>{why}"Every query of the dataset is asked once."</span>
+            <span>"Every query of the dataset is asked once."</span>
             <div class="row">{again(api, chosen, load, absent, "Measure now")}</div>
         </div>
     }

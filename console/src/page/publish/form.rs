@@ -112,7 +112,7 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
         let free = availability(place, draft.name);
         view! {
             <Field id="page-name" label="Name in the address" place="public_name" value=draft.name required=true hint="3 to 50 small letters, digits and dashes."/>
-            <p role="status" class="muted">{move || verdict(free, draft.name)}</p>
+            <p role="status" class="muted">{move || verdict(free)}</p>
         }
     });
     let check = |field: String| chosen(field, draft.exposed);
@@ -251,14 +251,11 @@ fn searches(draft: Draft, seen: Look) -> AnyView {
     .into_any()
 }
 
-/// A shorter name is none, whatever else is free.
-const SHORTEST: usize = 3;
-
 /// Whether the name is still free, asked while it is typed.
 fn availability(place: Place, name: RwSignal<String>) -> Load {
     Load::settled(300, move || {
         let name = name.get();
-        if name.len() < SHORTEST {
+        if name.len() < 3 {
             return None;
         }
         let path = place.path.get();
@@ -267,10 +264,7 @@ fn availability(place: Place, name: RwSignal<String>) -> Load {
     })
 }
 
-fn verdict(free: Load, name: RwSignal<String>) -> String {
-    if name.with(|name| name.len() < SHORTEST) {
-        return String::new();
-    }
+fn verdict(free: Load) -> String {
     let said = |answer: Record, what: &str| format!("/r/{} is {what}.", answer.text("name"));
     match free.value.get() {
         Some(Ok(answer)) if answer.flag("available") => said(answer, "free"),

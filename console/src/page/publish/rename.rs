@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Place, Public};
+use super::Place;
 use crate::{
     api::{Answer, Problem},
     part::{Fill, Toasts, schema::Form},
@@ -11,26 +11,24 @@ use crate::{
 };
 
 /// The dialog that asks for the name: publishing under it changes nothing else of the page.
-pub fn dialog(place: Place, public: Public, open: RwSignal<bool>) -> AnyView {
+pub fn dialog(place: Place, name: String, active: bool, open: RwSignal<bool>) -> AnyView {
     let said = expect_context::<Toasts>();
-    let Public { name, active, .. } = public;
+    let name = StoredValue::new(name);
     let send = move |body: Value| -> Answer {
-        if name.with_untracked(|name| body["public_name"] == name.as_str()) {
+        if name.with_value(|name| body["public_name"] == name.as_str()) {
             return Box::pin(std::future::ready(Err::<Record, Problem>(same())));
         }
         let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
         api.post(&path, &body)
     };
-    let done = move |page: Record| {
+    let done = move |_: Record| {
         said.say("The page has another name.");
-        // Its name ends its address.
-        let address = page.text("public_url");
-        public.rename(address.rsplit('/').next().unwrap_or_default().to_owned());
+        place.load.reload();
     };
     view! {
         <Fill open title="Give the page another name".to_owned() label="Rename" form=Form::plain("rename") schema="publish/rename"
-            start=Callback::new(move |()| json!({"public_name": name.get_untracked()})) send=Callback::new(send) done=Callback::new(done)
-            below=ViewFn::from(move || warning(active.get()))/>
+            start=Callback::new(move |()| json!({"public_name": name.get_value()})) send=Callback::new(send) done=Callback::new(done)
+            below=ViewFn::from(move || warning(active))/>
     }
     .into_any()
 }
