@@ -58,7 +58,7 @@ test("templates make a bucket, what reads it, what searches that and a whole nam
     await page.keyboard.press("Enter");
     await expect(rows).toHaveCount(4);
     await page.getByLabel("Scope", { exact: true }).selectOption("organization");
-    await expect(page.getByRole("heading", { name: "No template here" })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "Nothing matches" })).toBeVisible();
     await accessible(page);
     await page.getByLabel("Scope", { exact: true }).selectOption("");
     await expect(rows).toHaveCount(4);
