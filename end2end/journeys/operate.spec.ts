@@ -66,7 +66,7 @@ test("the bell counts what is unread, and the inbox is read, followed and emptie
   await page.getByRole("button", { name: "Mark all as read" }).click();
   await expect(bell).toHaveAccessibleName("Notifications");
   await page.getByLabel("Read", { exact: true }).selectOption("unread");
-  await expect(page.getByRole("heading", { name: "No notification" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Nothing matches" })).toBeVisible();
   await accessible(page);
   await page.getByLabel("Read", { exact: true }).selectOption("");
   const rows = page.getByRole("main").locator("tbody tr");
