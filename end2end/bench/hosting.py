@@ -24,7 +24,7 @@ from loupe import CACHE, ROOT, Server, shell  # noqa: E402
 APPS = 20
 VISITORS = 50
 # Those who sign in, of each app: signing up takes its time.
-PEOPLE = 6
+PEOPLE = 9
 PASSWORD = "a lamp in the cave"
 
 

@@ -22,6 +22,10 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
+/// The server's own: both run on it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const DIMS: usize = 384;
 const TOP: usize = 10;
 const BATCH: usize = 256;
