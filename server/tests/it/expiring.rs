@@ -103,6 +103,11 @@ both! {
         let kept = lasting(&server, "kept", 60).await;
         let good = change(&kept, json!({"expires_at": null})).await.ok();
         assert_eq!(good["expires_at"], Value::Null, "{good:#}");
+        // A moment without a zone is of UTC, and what is none is told.
+        let later = change(&kept, json!({"expires_at": "2100-01-01T00:00:00"})).await.ok();
+        assert_eq!(later["expires_at"], "2100-01-01T00:00:00Z", "{later:#}");
+        change(&kept, json!({"expires_at": "soon"})).await.invalid(&["body", "expires_at"], "value_error");
+        change(&kept, json!({"expires_at": null})).await.ok();
         let late = lasting(&server, "late", 7200).await;
         let soon = server.app.clock().now() + Duration::from_secs(60);
         change(&late, json!({"expires_at": soon})).await.ok();

@@ -232,7 +232,7 @@ pub struct PatchNamespaceRequest {
     pub tiering: Option<TieringOverride>,
     #[serde(
         default,
-        deserialize_with = "crate::sent",
+        deserialize_with = "crate::sent_moment",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<DateTime<Utc>>))]
