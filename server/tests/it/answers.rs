@@ -222,53 +222,57 @@ both! {
     }
 
     async fn fusion_learns_which_search_finds_what_people_want(server) {
-        let namespace = server.namespace("learning").await;
-        let fields = json!([{"field": "a", "name": "shape", "dimensions": 3}, {"field": "b", "name": "color", "dimensions": 3}]);
-        let collection = json!({"collection_name": "things", "source": {"type": "direct_upsert"}, "feature_extractor": {
-            "feature_extractor_name": "passthrough_extractor", "version": "v1", "parameters": {"vector_fields": fields}}});
-        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
-        let mut ids = Vec::new();
-        for number in 0..6 {
-            // By shape the first is nearest, by color the last.
-            let (near, far) = (f64::from(number), f64::from(5 - number));
-            let body = json!({"title": number.to_string(), "vectors": {"shape": [1.0, near * 0.2, 0.0], "color": [1.0, far * 0.2, 0.0]}});
-            let made = server.call_in(&namespace, "POST", THINGS, body).await.ok();
-            ids.push(made["document_id"].as_str().unwrap().to_owned());
+        let asked = json!({"fusion": {"type": "string", "required": true}});
+        let ways = [("learned", json!({}), json!({})), ("{{INPUT.fusion}}", asked, json!({"fusion": "learned"}))];
+        for (number, (fusion, schema, inputs)) in ways.into_iter().enumerate() {
+            let namespace = server.namespace(&format!("learning {number}")).await;
+            let fields = json!([{"field": "a", "name": "shape", "dimensions": 3}, {"field": "b", "name": "color", "dimensions": 3}]);
+            let collection = json!({"collection_name": "things", "source": {"type": "direct_upsert"}, "feature_extractor": {
+                "feature_extractor_name": "passthrough_extractor", "version": "v1", "parameters": {"vector_fields": fields}}});
+            server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+            let mut ids = Vec::new();
+            for number in 0..6 {
+                // By shape the first is nearest, by color the last.
+                let (near, far) = (f64::from(number), f64::from(5 - number));
+                let body = json!({"title": number.to_string(), "vectors": {"shape": [1.0, near * 0.2, 0.0], "color": [1.0, far * 0.2, 0.0]}});
+                let made = server.call_in(&namespace, "POST", THINGS, body).await.ok();
+                ids.push(made["document_id"].as_str().unwrap().to_owned());
+            }
+            let search = |feature: &str| json!({"feature_uri": feature, "query": {"input_mode": "vector", "value": [1.0, 0.0, 0.0]}, "top_k": 6});
+            let body = json!({"retriever_name": "learning", "collection_identifiers": ["things"], "input_schema": schema,
+                "stages": [{"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
+                    "searches": [search("shape"), search("color")], "fusion": fusion, "final_top_k": 6, "learning_config": {"min_interactions": 4}}}}]});
+            let made = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok();
+            let id = made["retriever_id"].as_str().unwrap();
+            let search = async || ask(&server, &server.key, &namespace, id, json!({"inputs": inputs}), None).await;
+            let first = search().await;
+            assert_eq!(cache(&first), "BYPASS");
+            let context = &first.body["learned_fusion_context"]["search"];
+            assert_eq!((&context["applied"], &context["interactions"], &context["weights"]["search_0"]), (&json!(false), &json!(0), &json!(0.5)), "{context:#}");
+            assert!(first.body["warnings"][0].as_str().unwrap().contains("4 interactions"), "{:#}", first.body["warnings"]);
+            assert_eq!(context["ranks"], Value::Null, "places are for the history alone");
+            // Six people want what color finds first.
+            let execution = first.body["execution_id"].as_str().unwrap();
+            for person in 0..6 {
+                let act = json!({"feature_id": ids[5], "interaction_type": ["click"], "position": 0, "execution_id": execution, "session_id": format!("s{person}")});
+                server.call_in(&namespace, "POST", "/v1/retrievers/interactions", act).await.ok();
+            }
+            // The history is written behind the answers.
+            let path = format!("/v1/retrievers/{id}/executions/{execution}");
+            while server.call_in(&namespace, "GET", &path, Value::Null).await.status != 200 {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            server.app.clock().advance(61);
+            let learned = search().await;
+            let context = &learned.body["learned_fusion_context"]["search"];
+            assert_eq!((&context["applied"], &context["interactions"]), (&json!(true), &json!(6)), "{context:#}");
+            let weight = |name: &str| context["weights"][name].as_f64().unwrap();
+            // 1 + 6 · part of each: 1/61 against 1/66.
+            let part = (1.0 / 61.0) / (1.0 / 61.0 + 1.0 / 66.0);
+            assert!((weight("search_1") - (1.0 + 6.0 * part) / 8.0).abs() < 1e-3, "{context:#}");
+            assert_eq!(learned.body["documents"][0]["document_id"], json!(ids[5]));
+            assert_eq!(learned.body["warnings"], json!([]));
         }
-        let search = |feature: &str| json!({"feature_uri": feature, "query": {"input_mode": "vector", "value": [1.0, 0.0, 0.0]}, "top_k": 6});
-        let body = json!({"retriever_name": "learning", "collection_identifiers": ["things"], "input_schema": {},
-            "stages": [{"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
-                "searches": [search("shape"), search("color")], "fusion": "learned", "final_top_k": 6, "learning_config": {"min_interactions": 4}}}}]});
-        let made = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok();
-        let id = made["retriever_id"].as_str().unwrap();
-        let search = async || ask(&server, &server.key, &namespace, id, json!({"inputs": {}}), None).await;
-        let first = search().await;
-        assert_eq!(cache(&first), "BYPASS");
-        let context = &first.body["learned_fusion_context"]["search"];
-        assert_eq!((&context["applied"], &context["interactions"], &context["weights"]["search_0"]), (&json!(false), &json!(0), &json!(0.5)), "{context:#}");
-        assert!(first.body["warnings"][0].as_str().unwrap().contains("4 interactions"), "{:#}", first.body["warnings"]);
-        assert_eq!(context["ranks"], Value::Null, "places are for the history alone");
-        // Six people want what color finds first.
-        let execution = first.body["execution_id"].as_str().unwrap();
-        for person in 0..6 {
-            let act = json!({"feature_id": ids[5], "interaction_type": ["click"], "position": 0, "execution_id": execution, "session_id": format!("s{person}")});
-            server.call_in(&namespace, "POST", "/v1/retrievers/interactions", act).await.ok();
-        }
-        // The history is written behind the answers.
-        let path = format!("/v1/retrievers/{id}/executions/{execution}");
-        while server.call_in(&namespace, "GET", &path, Value::Null).await.status != 200 {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        server.app.clock().advance(61);
-        let learned = search().await;
-        let context = &learned.body["learned_fusion_context"]["search"];
-        assert_eq!((&context["applied"], &context["interactions"]), (&json!(true), &json!(6)), "{context:#}");
-        let weight = |name: &str| context["weights"][name].as_f64().unwrap();
-        // 1 + 6 · part of each: 1/61 against 1/66.
-        let part = (1.0 / 61.0) / (1.0 / 61.0 + 1.0 / 66.0);
-        assert!((weight("search_1") - (1.0 + 6.0 * part) / 8.0).abs() < 1e-3, "{context:#}");
-        assert_eq!(learned.body["documents"][0]["document_id"], json!(ids[5]));
-        assert_eq!(learned.body["warnings"], json!([]));
     }
 
     async fn a_feature_is_searched_and_models_are_asked_without_a_retriever(server) {

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::RunError;
 use super::execution::Execution;
+use super::learned;
 use super::parameters::Parameters;
 use super::working::{Row, Working};
 use crate::embed::EmbedError;
@@ -136,6 +137,7 @@ pub(super) fn is_of_the_moment(parameters: &Object) -> bool {
         PASSING.iter().any(|word| text.contains(word))
     };
     says(parameters, &is_changing)
+        || learned::may_be_asked(parameters)
         || says(parameters, &|text| text.contains("{{")) && says(parameters, &is_passing)
 }
 
@@ -449,6 +451,9 @@ mod tests {
             ask(json!({"cache_ttl_seconds": 0}), keeping("a", 2)).await,
             None
         );
+        // Whoever asks may ask for what changes with every act.
+        let asked = json!({"fusion": "{{INPUT.fusion}}"});
+        assert_eq!(ask(asked, keeping("a", 2)).await, None);
         assert_eq!(ask(json!({}), None).await, None);
     }
 }

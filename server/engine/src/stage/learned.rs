@@ -66,6 +66,12 @@ pub(super) fn check(config: Option<&Value>, loc: &[String], out: &mut Vec<StageP
     }
 }
 
+/// Whether a search is fused by what was learned, or may be: a template may turn out to ask for it.
+pub(super) fn may_be_asked(search: &Object) -> bool {
+    let fusion = search.get("fusion").and_then(Value::as_str);
+    fusion.is_some_and(|fusion| fusion == "learned" || is_template(fusion))
+}
+
 /// Tells of rewards for acts that nobody does: nothing is learned from them.
 fn tell_unknown(at: &mut Execution, config: &LearnedFusionConfig) {
     let map = config.reward_map.keys();

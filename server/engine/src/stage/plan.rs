@@ -17,7 +17,7 @@ use super::called::Inner;
 use super::taxonomy::Taxonomy;
 use super::{
     Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, Searchable,
-    Tables, WebSearch, api_call, language,
+    Tables, WebSearch, api_call, language, learned,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -313,13 +313,13 @@ impl Plan {
         list
     }
 
-    /// How long an answer waits for what people did with earlier ones, where a search is fused by that.
+    /// How long an answer waits for what people did with earlier ones, where a search is fused by that or may be.
     pub fn learns(&self) -> Option<Duration> {
         let patience = self.steps.iter().filter_map(|step| {
             let inside = step.parameters.get("feature_search_config");
             let search = inside.and_then(Value::as_object);
             let search = search.unwrap_or(&step.parameters);
-            if search.get("fusion").and_then(Value::as_str) != Some("learned") {
+            if !learned::may_be_asked(search) {
                 return None;
             }
             let config = search.get("learning_config");

@@ -64,7 +64,7 @@ pub(super) fn ready(app: &App, retriever: &RetrieverModelOutput) -> Result<Arc<R
         taxonomies: plan.taxonomies(),
         secrets: plan.secrets(),
         fields: filtered::fields(retriever),
-        is_repeatable: answers::is_repeatable(retriever),
+        is_repeatable: plan.learns().is_none() && answers::is_repeatable(retriever),
         warnings,
         bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         plan,

@@ -187,6 +187,8 @@ fn a_plan_explains_what_it_would_do_with_inputs() {
     assert_eq!(likely(json!({"feature_search": off})), [false]);
     let learned = searched(json!({"fusion": "learned"}));
     assert_eq!(likely(json!({ "feature_search": learned })), [false]);
+    let asked = searched(json!({"fusion": "{{INPUT.fusion}}"}));
+    assert_eq!(likely(json!({ "feature_search": asked })), [false]);
     // What stands before a search is a part of its question, unless it has read documents.
     let list = json!({"attribute_filter": filter, "feature_search": plain, "rerank": {}});
     assert_eq!(likely(list), [false, true, true]);
