@@ -179,6 +179,19 @@ both! {
         let none = json!({"AND": [{"field": "topic", "operator": "eq", "value": "bill"}]});
         let task = fired(&server, &namespace, json!({"batch_id": id, "filters": none})).await;
         assert_eq!(task["status"], "SKIPPED", "{task:#}");
+
+        // It is canceled where no bucket is named, unless it has ended already, and is done again in another.
+        let begun = server.call_in(&namespace, "POST", &trigger, json!({})).await;
+        let id = begun.body["batch_id"].as_str().unwrap();
+        let canceled = server.call_in(&namespace, "POST", &format!("{}/cancel", path_of(id)), Value::Null).await;
+        match canceled.status {
+            200 => assert_eq!(ended(&server, &namespace, &path_of(id)).await["status"], "CANCELED"),
+            _ => drop(canceled.error(409, "ConflictError")),
+        }
+        let task = fired(&server, &namespace, json!({"batch_id": id})).await;
+        assert_eq!(task["status"], "COMPLETED", "{task:#}");
+        let again = task["outputs"][0]["batch_id"].as_str().unwrap();
+        assert_eq!(ended(&server, &namespace, &path_of(again)).await["status"], "COMPLETED");
     }
 
     async fn what_is_done_again_passes_over_collections_that_are_gone(server) {
