@@ -218,6 +218,19 @@ test("a page has the icon, the arrangement, the words for search engines and the
     expect(left.seo).not.toHaveProperty("canonical_url");
     expect(left.seo).toMatchObject({ keywords: ["frogs", "picture book"], author: "A biologist", og_image_alt: "A frog among reeds" });
 
+    // What is written and not saved stays as the page is paused, opened and renamed beside it.
+    const title = page.getByRole("region", { name: "Content", exact: true }).getByLabel("Title", { exact: true });
+    await title.fill("Written and not saved");
+    const pause = page.getByRole("main").getByRole("button", { name: "Pause", exact: true });
+    await pause.click();
+    const open = page.getByRole("main").getByRole("button", { name: "Open again", exact: true });
+    await expect(open).toBeFocused();
+    expect((await page.request.get(`${url()}/r/own-look`)).status()).toBe(404);
+    await accessible(page);
+    await open.click();
+    await expect(pause).toBeFocused();
+    await expect(title).toHaveValue("Written and not saved");
+
     // Under another name it is the same page, and what knows the old one is led on.
     await page.getByRole("main").getByRole("button", { name: "Rename", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "Give the page another name" });
@@ -229,6 +242,8 @@ test("a page has the icon, the arrangement, the words for search engines and the
     await name.fill("own-look-again");
     await dialog.getByRole("button", { name: "Rename" }).click();
     await expect(page.getByRole("link", { name: /\/r\/own-look-again$/ })).toBeVisible();
+    await expect(engines.getByText(/ r › own-look-again$/)).toBeVisible();
+    await expect(title).toHaveValue("Written and not saved");
     const old = await page.request.get(`${url()}/r/own-look`, { maxRedirects: 0 });
     expect(old.status()).toBe(308);
     expect(faults).toEqual([]);

@@ -14,7 +14,7 @@ mod shown;
 mod theme;
 
 use leptos::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::{
     draft::Draft,
@@ -117,9 +117,8 @@ fn Editor(place: Place, all: Record) -> AnyView {
     let (retriever, page) = (all.record("retriever"), all.record("page"));
     let fields = all.strings("fields");
     let draft = Draft::new(&retriever, &page, readable(&fields));
-    let name = page.opt("public_name");
     let change = Change::new();
-    let is_new = name.is_none();
+    let is_new = page.value("public_name").is_none();
     let said = expect_context::<Toasts>();
     let faults = Faults::new();
     provide_context(faults);
@@ -128,7 +127,8 @@ fn Editor(place: Place, all: Record) -> AnyView {
     let written = move || {
         let mut body = draft.change();
         draft.access.add_to(&mut body);
-        json!([draft.name.get(), body])
+        // That of a published page changes beside the form.
+        json!([is_new.then(|| draft.name.get()), body])
     };
     let unsaved = leave::watch(written);
     Effect::new(move |_| {
@@ -171,7 +171,7 @@ fn Editor(place: Place, all: Record) -> AnyView {
     view! {
         <div class="page-editor">
             <div class="stack">
-                {name.map(|name| view! { <Published place name active=page.flag("is_active")/> })}
+                {(!is_new).then(|| view! { <Published place name=draft.name active=RwSignal::new(page.flag("is_active"))/> })}
                 <form class="stack" id="page-form" on:submit=submit aria-label="The page">
                     {form::form(place, draft, fields, &page, look)}
                 </form>
@@ -196,24 +196,36 @@ fn refused(draft: Draft, faults: Faults, notes: Vec<(String, String)>) {
     faults.0.set(notes);
 }
 
-/// What is public already: where it is, how it gets into other sites, and how it is taken down.
+/// What is public already: where it is, how it gets into other sites, and how it is taken down. It changes by itself: what
+/// is written in the form meanwhile stays.
 #[component]
-fn Published(place: Place, name: String, active: bool) -> AnyView {
+fn Published(place: Place, name: RwSignal<String>, active: RwSignal<bool>) -> AnyView {
     let change = Change::new();
-    let call = move |body: Option<Value>| {
+    let call = move |ends: bool| {
         let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
-        let call = match body {
-            Some(body) => api.patch(&path, &body),
-            None => api.delete(&path),
+        let on = !active.get_untracked();
+        let call = match ends {
+            true => api.delete(&path),
+            false => api.patch(&path, &json!({ "is_active": on })),
         };
-        change.run(call, move |_| place.load.reload());
+        change.run(call, move |_| {
+            if ends {
+                place.load.reload();
+            } else {
+                // The page may be gone by now.
+                let _ = active.try_set(on);
+            }
+        });
     };
-    let (label, state) = match active {
-        true => ("Pause", "Everyone who has the address can search it."),
-        false => (
-            "Open again",
-            "It is paused: visitors find nothing at its address.",
-        ),
+    let label = move || if active.get() { "Pause" } else { "Open again" };
+    let state = move || match active.get() {
+        true => "Everyone who has the address can search it.",
+        false => "It is paused: visitors find nothing at its address.",
+    };
+    let addresses = move || {
+        let name = name.get();
+        let address = view! { <Address name=name.clone()/> };
+        vec![address.into_any(), snippets(&name)]
     };
     let (ns, id) = (param("ns"), param("retriever"));
     let figures = move || {
@@ -221,17 +233,16 @@ fn Published(place: Place, name: String, active: bool) -> AnyView {
         format!("{at}?tab=searches&source=page")
     };
     let (asked, renamed) = (RwSignal::new(false), RwSignal::new(false));
-    let submit = Callback::new(move |()| call(None));
+    let submit = Callback::new(move |()| call(true));
     view! {
         <section class="card stack" aria-labelledby="at">
             <h2 id="at">"Published"</h2>
             <p class="muted">{state}</p>
-            <Address name=name.clone()/>
-            {snippets(&name)}
+            {addresses}
             {refusal(change)}
             <div class="row">
                 <a class="btn" href=figures>"What visitors search for"</a>
-                <button type="button" class="btn" on:click=move |_| call(Some(json!({"is_active": !active})))>{label}</button>
+                <button type="button" class="btn" on:click=move |_| call(false)>{label}</button>
                 <button type="button" class="btn" on:click=move |_| renamed.set(true)>"Rename"</button>
                 <button type="button" class="btn danger" on:click=move |_| asked.set(true)>"Take it down"</button>
             </div>

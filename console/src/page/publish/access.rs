@@ -3,7 +3,8 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{part::*, record::Record};
+use super::form::{beside, entry, section, tick, typed};
+use crate::record::Record;
 
 /// Searches of one address an hour where a page limits them and no number is given.
 const ADDRESS_HOUR: &str = "1000";
@@ -110,27 +111,60 @@ pub fn form(access: Access) -> AnyView {
             "The name of a secret: visitors are asked for what it holds. Without one the page is open."
         }
     };
-    let open = access.locked.then(|| {
-        let set = move |on: bool| access.opened.set(on);
-        view! { <Check label="Without a password from now on" checked=access.opened set/> }
-    });
-    view! {
-        <section class="card form" aria-labelledby="page-access">
-            <h2 id="page-access">"Who may search, and how often"</h2>
-            <Field id="page-secret" label="Secret with the password" place="password_secret_name" value=access.secret hint=hint/>
-            {open}
-            <Check label="Searches are limited" hint="Without it no number of searches is too many."
-                checked=access.limited set=move |on: bool| access.limited.set(on)/>
-            <div class="form-row">
-                <Field id="page-minute" label="Searches a minute" kind="number" place="rate_limit_config.requests_per_minute" value=access.minute hint="Of all visitors together."/>
-                <Field id="page-hour" label="Searches an hour" kind="number" place="rate_limit_config.requests_per_hour" value=access.hour hint="Of all visitors together."/>
-                <Field id="page-day" label="Searches a day" kind="number" place="rate_limit_config.requests_per_day" value=access.day hint="Of all visitors together."/>
-                <Field id="page-address" label="Searches of one address an hour" kind="number" place="rate_limit_config.max_requests_per_ip_hour" value=access.address hint="Without a number no limit of its own."/>
-                <Field id="page-most" label="Results at once" kind="number" place="rate_limit_config.max_results_per_query" value=access.most hint="100 without a number."/>
-            </div>
-        </section>
-    }
-    .into_any()
+    let number = |named, value, place, hint| typed(named, "number", value, place, hint);
+    let open = access.locked;
+    let open = open.then(|| tick("Without a password from now on", access.opened, ""));
+    let all = "Of all visitors together.";
+    section(
+        "page-access",
+        "Who may search, and how often",
+        vec![
+            entry(
+                ("page-secret", "Secret with the password"),
+                access.secret,
+                "password_secret_name",
+                hint,
+            ),
+            open.into_any(),
+            tick(
+                "Searches are limited",
+                access.limited,
+                "Without it no number of searches is too many.",
+            ),
+            beside(vec![
+                number(
+                    ("page-minute", "Searches a minute"),
+                    access.minute,
+                    "rate_limit_config.requests_per_minute",
+                    all,
+                ),
+                number(
+                    ("page-hour", "Searches an hour"),
+                    access.hour,
+                    "rate_limit_config.requests_per_hour",
+                    all,
+                ),
+                number(
+                    ("page-day", "Searches a day"),
+                    access.day,
+                    "rate_limit_config.requests_per_day",
+                    all,
+                ),
+                number(
+                    ("page-address", "Searches of one address an hour"),
+                    access.address,
+                    "rate_limit_config.max_requests_per_ip_hour",
+                    "Without a number no limit of its own.",
+                ),
+                number(
+                    ("page-most", "Results at once"),
+                    access.most,
+                    "rate_limit_config.max_results_per_query",
+                    "100 without a number.",
+                ),
+            ]),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{
     draft::Draft,
     icon, own, parts,
     shown::{Look, told},
-    theme,
+    theme::{self, Theme},
 };
 use crate::{load::Load, part::*, record::Record, text};
 
@@ -94,17 +94,34 @@ fn options(
 
 pub fn form(place: Place, draft: Draft, fields: Vec<String>, page: &Record, seen: Look) -> AnyView {
     let is_new = page.value("public_name").is_none();
+    vec![
+        content(place, draft, fields, is_new),
+        parts::inputs(draft.parts),
+        look(draft),
+        parts::results(draft.parts),
+        parts::texts(draft.parts),
+        searches(draft, seen),
+        access::form(draft.access),
+        parts::framing(draft.parts),
+    ]
+    .into_any()
+}
+
+/// A part of the form under its head. Lists of fields that are all views alike are one piece of code; written out, each
+/// would be its own.
+pub fn section(id: &'static str, title: &'static str, fields: Vec<AnyView>) -> AnyView {
     view! {
-        {content(place, draft, fields, is_new)}
-        {parts::inputs(draft.parts)}
-        {look(draft)}
-        {parts::results(draft.parts)}
-        {parts::texts(draft.parts)}
-        {searches(draft, seen)}
-        {access::form(draft.access)}
-        {parts::framing(draft.parts)}
+        <section class="card form" aria-labelledby=id>
+            <h2 id=id>{title}</h2>
+            {fields}
+        </section>
     }
     .into_any()
+}
+
+/// Fields beside one another.
+pub fn beside(fields: Vec<AnyView>) -> AnyView {
+    view! { <div class="form-row">{fields}</div> }.into_any()
 }
 
 fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> AnyView {
@@ -116,22 +133,22 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
         }
     });
     let check = |field: String| chosen(field, draft.exposed);
-    view! {
-        <section class="card form" aria-labelledby="page-content">
-            <h2 id="page-content">"Content"</h2>
-            {named}
-            <Field id="page-title" label="Title" place="display_config.title" value=draft.title required=true/>
-            <Field id="page-text" label="Description" place="display_config.description" value=draft.description/>
-            <div class="form-row">
-                <Field id="page-category" label="Category" place="category" value=draft.category hint="By which lists of pages find it."/>
-                <Field id="page-tags" label="Tags" place="tags" value=draft.tags hint="With commas between them, for the same lists."/>
-            </div>
-            <fieldset class="stack-sm"><legend class="label">"Fields that visitors see"</legend>
-                <div class="options">{fields.into_iter().map(check).collect::<Vec<_>>()}</div>
-            </fieldset>
-        </section>
-    }
-    .into_any()
+    let exposed: Vec<_> = fields.into_iter().map(check).collect();
+    let exposed = view! {
+        <fieldset class="stack-sm"><legend class="label">"Fields that visitors see"</legend>
+            <div class="options">{exposed}</div>
+        </fieldset>
+    };
+    section("page-content", "Content", vec![
+        named.into_any(),
+        view! { <Field id="page-title" label="Title" place="display_config.title" value=draft.title required=true/> }.into_any(),
+        entry(("page-text", "Description"), draft.description, "display_config.description", ""),
+        beside(vec![
+            entry(("page-category", "Category"), draft.category, "category", "By which lists of pages find it."),
+            entry(("page-tags", "Tags"), draft.tags, "tags", "With commas between them, for the same lists."),
+        ]),
+        exposed.into_any(),
+    ])
 }
 
 /// A field, and whether it is among those that are chosen.
@@ -151,13 +168,47 @@ fn chosen(field: String, all: RwSignal<Vec<String>>) -> AnyView {
 
 /// A colour in the browser's own chooser, or in the words of CSS where these are none that it knows.
 fn color(
-    (id, label): (&'static str, &'static str),
+    named: (&'static str, &'static str),
     value: RwSignal<String>,
     place: &'static str,
     hint: &'static str,
 ) -> AnyView {
-    let kind = theme::kind(value);
+    typed(named, theme::kind(value), value, place, hint)
+}
+
+/// A line of text.
+pub fn entry(
+    named: (&'static str, &'static str),
+    value: RwSignal<String>,
+    place: &'static str,
+    hint: &'static str,
+) -> AnyView {
+    typed(named, "text", value, place, hint)
+}
+
+/// A line of a kind, under its name.
+pub fn typed(
+    (id, label): (&'static str, &'static str),
+    kind: &'static str,
+    value: RwSignal<String>,
+    place: &'static str,
+    hint: &'static str,
+) -> AnyView {
     view! { <Field id label kind place value hint/> }.into_any()
+}
+
+/// A box that is ticked.
+pub fn tick(label: &'static str, value: RwSignal<bool>, hint: &'static str) -> AnyView {
+    view! { <Check label hint checked=value set=move |on: bool| value.set(on)/> }.into_any()
+}
+
+/// One of a few, or what is there already.
+fn pick(
+    (id, label): (&'static str, &'static str),
+    value: RwSignal<String>,
+    all: &'static [(&'static str, &'static str)],
+) -> AnyView {
+    view! { <Choice id label value options=options(all, value)/> }.into_any()
 }
 
 /// The fields to filter by, where the page has filters.
@@ -177,78 +228,140 @@ fn filtered(draft: Draft) -> impl Fn() -> Option<AnyView> {
     }
 }
 
-fn look(draft: Draft) -> AnyView {
-    let ground = move || {
-        draft.theme.fixed.get().then(|| {
-            view! {
-                <div class="form-row">
-                    {color(("page-ground", "Ground"), draft.theme.ground, "display_config.theme.background_color", "")}
-                    {color(("page-ink", "Text"), draft.theme.ink, "display_config.theme.text_color", "")}
-                    <Field id="page-secondary" label="Colour of marks" place="display_config.theme.secondary_color" value=draft.theme.secondary hint=MADE/>
-                    <Field id="page-surface" label="Colour of cards" place="display_config.theme.surface_color" value=draft.theme.surface hint=MADE/>
-                    <Field id="page-muted" label="Colour of lesser text" place="display_config.theme.muted_color" value=draft.theme.muted hint=MADE/>
-                    <Field id="page-line" label="Colour of lines" place="display_config.theme.border_color" value=draft.theme.line hint=MADE/>
-                </div>
-            }
-        })
-    };
-    let columns = move || {
-        matches!(draft.arrangement.get().as_str(), "grid" | "masonry").then(|| {
-            let usual = (String::new(), "As the template has them".to_owned());
-            let numbers = (1..=6).map(|n: u8| (n.to_string(), n.to_string()));
-            let all: Vec<_> = std::iter::once(usual).chain(numbers).collect();
-            view! {
-                <Choice id="page-columns" label="Columns" value=draft.columns options=all/>
-                <Choice id="page-gap" label="Room between results" value=draft.gap options=options(GAPS, draft.gap)/>
-            }
-        })
-    };
-    let wide = move || {
-        let set = move |on: bool| draft.wide.set(on);
-        let is_arranged = !draft.arrangement.with(String::is_empty);
-        is_arranged.then(|| view! { <Check label="Results over the whole width of the window" checked=draft.wide set/> })
-    };
-    view! {
-        <section class="card form" aria-labelledby="page-look">
-            <h2 id="page-look">"Look"</h2>
-            <Choice id="page-template" label="Template" value=draft.template options=options(TEMPLATES, draft.template)/>
-            {own::form(draft)}
-            <div class="form-row">
-                {color(("page-primary", "Colour"), draft.theme.primary, "display_config.theme.primary_color", "Made readable on every ground.")}
-                <Choice id="page-font" label="Font" value=draft.theme.font options=options(FONTS, draft.theme.font)/>
-                <Choice id="page-heading" label="Font of headings" value=draft.theme.heading options=options(HEADINGS, draft.theme.heading)/>
-                <Choice id="page-card" label="Cards" value=draft.theme.card options=options(CARDS, draft.theme.card)/>
-                <Choice id="page-hover" label="Cards under the pointer" value=draft.theme.hover options=options(HOVERS, draft.theme.hover)/>
-                <Choice id="page-radius" label="Corners" value=draft.theme.radius options=options(CORNERS, draft.theme.radius)/>
-                <Choice id="page-layout" label="Results" value=draft.arrangement options=options(ARRANGEMENTS, draft.arrangement)/>
-                {columns}
-            </div>
-            {wide}
-            {icon::form(draft.icon)}
-            <Check label="Ground and text of its own" hint="Without it the page is light or dark as its visitor has it."
-                checked=draft.theme.fixed set=move |on: bool| draft.theme.fixed.set(on)/>
-            {ground}
-            <Check label="Title in large letters" checked=draft.hero set=move |on: bool| draft.hero.set(on)/>
-            <Check label="Filters beside the results" checked=draft.filters set=move |on: bool| draft.filters.set(on)/>
-            {filtered(draft)}
-        </section>
-    }
+/// Colours of the page's own.
+fn colors(theme: Theme) -> AnyView {
+    const AT: [&str; 6] = [
+        "display_config.theme.background_color",
+        "display_config.theme.text_color",
+        "display_config.theme.secondary_color",
+        "display_config.theme.surface_color",
+        "display_config.theme.muted_color",
+        "display_config.theme.border_color",
+    ];
+    beside(vec![
+        color(("page-ground", "Ground"), theme.ground, AT[0], ""),
+        color(("page-ink", "Text"), theme.ink, AT[1], ""),
+        entry(
+            ("page-secondary", "Colour of marks"),
+            theme.secondary,
+            AT[2],
+            MADE,
+        ),
+        entry(
+            ("page-surface", "Colour of cards"),
+            theme.surface,
+            AT[3],
+            MADE,
+        ),
+        entry(
+            ("page-muted", "Colour of lesser text"),
+            theme.muted,
+            AT[4],
+            MADE,
+        ),
+        entry(("page-line", "Colour of lines"), theme.line, AT[5], MADE),
+    ])
+}
+
+fn columns(draft: Draft) -> AnyView {
+    let usual = (String::new(), "As the template has them".to_owned());
+    let numbers = (1..=6).map(|n: u8| (n.to_string(), n.to_string()));
+    let all: Vec<_> = std::iter::once(usual).chain(numbers).collect();
+    vec![
+        view! { <Choice id="page-columns" label="Columns" value=draft.columns options=all/> }
+            .into_any(),
+        pick(("page-gap", "Room between results"), draft.gap, GAPS),
+    ]
     .into_any()
 }
 
+fn look(draft: Draft) -> AnyView {
+    let theme = draft.theme;
+    let ground = move || theme.fixed.get().then(|| colors(theme));
+    let columns = move || {
+        let arrangement = draft.arrangement.get();
+        matches!(arrangement.as_str(), "grid" | "masonry").then(|| columns(draft))
+    };
+    let wide = move || {
+        let is_arranged = !draft.arrangement.with(String::is_empty);
+        is_arranged.then(|| tick("Results over the whole width of the window", draft.wide, ""))
+    };
+    let primary = "display_config.theme.primary_color";
+    section(
+        "page-look",
+        "Look",
+        vec![
+            pick(("page-template", "Template"), draft.template, TEMPLATES),
+            own::form(draft).into_any(),
+            beside(vec![
+                color(
+                    ("page-primary", "Colour"),
+                    theme.primary,
+                    primary,
+                    "Made readable on every ground.",
+                ),
+                pick(("page-font", "Font"), theme.font, FONTS),
+                pick(
+                    ("page-heading", "Font of headings"),
+                    theme.heading,
+                    HEADINGS,
+                ),
+                pick(("page-card", "Cards"), theme.card, CARDS),
+                pick(
+                    ("page-hover", "Cards under the pointer"),
+                    theme.hover,
+                    HOVERS,
+                ),
+                pick(("page-radius", "Corners"), theme.radius, CORNERS),
+                pick(("page-layout", "Results"), draft.arrangement, ARRANGEMENTS),
+                columns.into_any(),
+            ]),
+            wide.into_any(),
+            icon::form(draft.icon),
+            tick(
+                "Ground and text of its own",
+                theme.fixed,
+                "Without it the page is light or dark as its visitor has it.",
+            ),
+            ground.into_any(),
+            tick("Title in large letters", draft.hero, ""),
+            tick("Filters beside the results", draft.filters, ""),
+            filtered(draft).into_any(),
+        ],
+    )
+}
+
 fn searches(draft: Draft, seen: Look) -> AnyView {
-    view! {
-        <section class="card form" aria-labelledby="page-seo">
-            <h2 id="page-seo">"Search engines and links"</h2>
-            <Check label="Search engines may list it" checked=draft.listed set=move |on: bool| draft.listed.set(on)/>
-            <Field id="seo-title" label="Title there" place="display_config.seo.meta_title" value=draft.meta_title hint="At most 60 letters; the page's title without it."/>
-            <Field id="seo-text" label="Text there" place="display_config.seo.meta_description" value=draft.meta_text hint="At most 160 letters; the description without it."/>
-            <Field id="seo-image" label="Address of a picture" kind="url" place="display_config.seo.og_image_url" value=draft.image hint="For links in messages."/>
-            {parts::seo(draft.parts)}
-            {told(draft, seen)}
-        </section>
-    }
-    .into_any()
+    let title = "At most 60 letters; the page's title without it.";
+    let text = "At most 160 letters; the description without it.";
+    section(
+        "page-seo",
+        "Search engines and links",
+        vec![
+            tick("Search engines may list it", draft.listed, ""),
+            entry(
+                ("seo-title", "Title there"),
+                draft.meta_title,
+                "display_config.seo.meta_title",
+                title,
+            ),
+            entry(
+                ("seo-text", "Text there"),
+                draft.meta_text,
+                "display_config.seo.meta_description",
+                text,
+            ),
+            typed(
+                ("seo-image", "Address of a picture"),
+                "url",
+                draft.image,
+                "display_config.seo.og_image_url",
+                "For links in messages.",
+            ),
+            parts::seo(draft.parts),
+            told(draft, seen),
+        ],
+    )
 }
 
 /// Whether the name is still free, asked while it is typed.

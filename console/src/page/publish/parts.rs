@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{cards, draft::put, frames};
+use super::{cards, draft::put, form, frames};
 use crate::{
     part::schema::{Form, fields, named},
     record::{Record, items},
@@ -311,14 +311,8 @@ fn inside(form: Form, schema: Record) -> AnyView {
 }
 
 fn section(form: Form, (id, title, about, _): Section, schema: Record) -> AnyView {
-    view! {
-        <section class="card form" aria-labelledby=id>
-            <h2 id=id>{title}</h2>
-            <p class="muted">{about}</p>
-            {inside(form, schema)}
-        </section>
-    }
-    .into_any()
+    let about = view! { <p class="muted">{about}</p> };
+    form::section(id, title, vec![about.into_any(), inside(form, schema)])
 }
 
 #[cfg(test)]

@@ -11,24 +11,31 @@ use crate::{
 };
 
 /// The dialog that asks for the name: publishing under it changes nothing else of the page.
-pub fn dialog(place: Place, name: String, active: bool, open: RwSignal<bool>) -> AnyView {
+pub fn dialog(
+    place: Place,
+    name: RwSignal<String>,
+    active: RwSignal<bool>,
+    open: RwSignal<bool>,
+) -> AnyView {
     let said = expect_context::<Toasts>();
-    let name = StoredValue::new(name);
     let send = move |body: Value| -> Answer {
-        if name.with_value(|name| body["public_name"] == name.as_str()) {
+        if name.with_untracked(|name| body["public_name"] == name.as_str()) {
             return Box::pin(std::future::ready(Err::<Record, Problem>(same())));
         }
         let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
         api.post(&path, &body)
     };
-    let done = move |_: Record| {
+    let done = move |page: Record| {
         said.say("The page has another name.");
-        place.load.reload();
+        // Its name ends its address, and it is open under it.
+        let address = page.text("public_url");
+        name.set(address.rsplit('/').next().unwrap_or_default().to_owned());
+        active.set(true);
     };
     view! {
         <Fill open title="Give the page another name".to_owned() label="Rename" form=Form::plain("rename") schema="publish/rename"
-            start=Callback::new(move |()| json!({"public_name": name.get_value()})) send=Callback::new(send) done=Callback::new(done)
-            below=ViewFn::from(move || warning(active))/>
+            start=Callback::new(move |()| json!({"public_name": name.get_untracked()})) send=Callback::new(send) done=Callback::new(done)
+            below=ViewFn::from(move || warning(active.get()))/>
     }
     .into_any()
 }
