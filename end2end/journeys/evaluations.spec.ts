@@ -114,9 +114,21 @@ test("retrievers are measured with a dataset, their searches are looked into, an
   const model = await send(page, "GET", `/v1/retrievers/${id}`, undefined, namespace);
   const stages = (model.stages as Record<string, unknown>[]).map(({ stage_name, stage_type, config }) => ({ stage_name, stage_type, config }));
   stages.push({ stage_name: "last", stage_type: "reduce", config: { stage_id: "limit", parameters: { limit: 1, offset: 1 } } });
-  const copy = await send(page, "POST", `/v1/retrievers/${id}/clone`, { retriever_name: "second-best", stages }, namespace);
+  const input_schema = { query: { type: "text", required: true } };
+  const copy = await send(page, "POST", `/v1/retrievers/${id}/clone`, { retriever_name: "second-best", stages, input_schema }, namespace);
+  // One that cannot be measured says why.
+  const queries_without = [{ query_id: "none", query_input: {}, relevant_documents: [right[0]] }];
+  await send(page, "POST", "/v1/retrievers/evaluations/datasets", { dataset_name: "what nobody asks", queries: queries_without }, namespace);
   await open(page, "Evaluations");
   await page.getByRole("link", { name: "Comparison" }).click();
+  await page.getByLabel("Dataset").selectOption("what nobody asks");
+  await page.getByLabel("One retriever").selectOption({ label: "second-best" });
+  await page.getByLabel("Another retriever").selectOption({ label: "picture-book-search" });
+  await page.getByRole("button", { name: "Measure now" }).click();
+  await expect(page.getByText(/^The last evaluation of second-best failed: no query could be measured/)).toBeVisible();
+  await accessible(page);
+  await picture(page, "comparison-failed");
+  await phone(page);
   await page.getByLabel("Dataset").selectOption("what children ask");
   await page.getByLabel("One retriever").selectOption({ label: "second-best" });
   await page.getByLabel("Another retriever").selectOption({ label: "picture-book-search" });

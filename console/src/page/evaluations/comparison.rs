@@ -62,10 +62,10 @@ fn known(api: Api) -> Answer {
     })
 }
 
-/// The newest evaluation of each that is completed, and whether one of them goes on.
+/// The newest evaluation of each that is completed, why the last one failed if it did, and whether one of them goes on.
 fn newest(api: Api, dataset: String, names: [String; 2]) -> Answer {
     Box::pin(async move {
-        let (mut found, mut moving) = (Vec::new(), false);
+        let (mut found, mut why, mut moving) = (Vec::new(), Vec::new(), false);
         let ready = !dataset.is_empty() && names.iter().all(|name| !name.is_empty());
         for name in names.iter().filter(|_| ready) {
             let path = format!(
@@ -77,15 +77,22 @@ fn newest(api: Api, dataset: String, names: [String; 2]) -> Answer {
                 .await?
                 .list("results");
             moving |= all.first().is_some_and(goes_on);
+            why.push(reason(&all));
             let done = all
                 .into_iter()
                 .find(|one| one.text("status") == "completed");
             found.push(done.unwrap_or_default().0);
         }
         Ok(Record(
-            json!({"found": found, "goes_on": moving, "ready": ready}),
+            json!({"found": found, "why": why, "goes_on": moving, "ready": ready}),
         ))
     })
+}
+
+/// Why the last of the evaluations failed; nothing where it did not.
+fn reason(all: &[Record]) -> String {
+    let last = all.first().filter(|one| one.text("status") == "failed");
+    last.map_or_else(String::new, |one| one.text("error_message"))
 }
 
 /// A choice that lives in the address.
@@ -124,6 +131,26 @@ fn side_by_side(
         let named = all.into_iter().find(|one| one.text("id") == id);
         named.map_or(id, |one| one.text("name"))
     });
+    let failed = names.iter().zip(found.strings("why"));
+    let failed = failed
+        .filter(|(_, why)| !why.is_empty())
+        .map(|(name, why)| {
+            let said = format!("The last evaluation of {name} failed: {why}");
+            view! { <p class="notice warn" role="status">{said}</p> }.into_any()
+        });
+    let mut all: Vec<_> = failed.collect();
+    all.push(measured(api, chosen, load, names, &pair));
+    all.into_any()
+}
+
+/// The figures of both, or a way to get at them.
+fn measured(
+    api: Signal<Api>,
+    chosen: Chosen,
+    load: Load,
+    names: [String; 2],
+    pair: &[Record],
+) -> AnyView {
     let absent: Vec<usize> = (0..2).filter(|at| pair[*at].0.is_null()).collect();
     if !absent.is_empty() {
         return measure(api, chosen, load, &names, absent);
@@ -251,7 +278,27 @@ fn again(
 
 #[cfg(test)]
 mod tests {
+    use loupe_wire::{EvaluationRecord, EvaluationStatus};
+
     use super::*;
+    use crate::record::tests::sent;
+
+    #[test]
+    fn only_the_last_evaluation_says_why_it_failed() {
+        let one = |status| {
+            sent(&EvaluationRecord {
+                status,
+                error_message: Some("no query could be measured".into()),
+                ..Default::default()
+            })
+        };
+        let failed = one(EvaluationStatus::Failed);
+        let completed = one(EvaluationStatus::Completed);
+        let why = reason(&[failed.clone(), completed.clone()]);
+        assert_eq!(why, "no query could be measured");
+        assert_eq!(reason(&[completed, failed]), "");
+        assert_eq!(reason(&[]), "");
+    }
 
     #[test]
     fn the_better_one_is_named() {
