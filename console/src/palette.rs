@@ -17,7 +17,7 @@ use crate::{
     record::{Record, items},
     route::{self, Page},
     session::{Session, use_session},
-    text::escape,
+    text::{batch, escape},
 };
 
 /// Where it is noted that the single key is not wanted.
@@ -383,12 +383,12 @@ fn by_name(session: Session, namespace: Option<String>, words: String) -> Answer
         let Some(namespace) = namespace else {
             return Ok(Record(json!({ "results": found })));
         };
-        let (space, api) = (escape(&namespace), session.api_in(namespace));
+        let (space, api) = (escape(&namespace), session.api_in(namespace.clone()));
         if words.starts_with("btch_") {
             let one = api.get(&format!("/v1/batches/{}", escape(&words))).await;
             if let Ok(one) = one {
                 let (bucket, id) = (one.text("bucket_id"), one.text("batch_id"));
-                let to = format!("/ns/{space}/batches/{}/{}", escape(&bucket), escape(&id));
+                let to = batch(&namespace, &bucket, &id);
                 found.push(json!({"label": id, "about": "Batch", "to": to}));
             }
         }

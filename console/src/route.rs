@@ -49,6 +49,7 @@ piece!(data, DATA:
     "ns/:ns/buckets/:bucket/objects/:object" => object::object,
     "ns/:ns/batches" => batches::batches,
     "ns/:ns/batches/:bucket/:batch" => batch::batch,
+    "ns/:ns/batches/:batch" => batch::batch,
     "tasks" => tasks::tasks,
 );
 

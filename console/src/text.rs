@@ -56,6 +56,15 @@ pub fn millis(ms: f64) -> String {
     }
 }
 
+/// Where a batch is looked at, below the base. One of documents has no bucket.
+pub fn batch(ns: &str, bucket: &str, id: &str) -> String {
+    let of = match bucket {
+        "" => String::new(),
+        bucket => format!("{}/", escape(bucket)),
+    };
+    format!("/ns/{}/batches/{of}{}", escape(ns), escape(id))
+}
+
 /// A difference, with its sign where there is one.
 pub fn signed(value: f64) -> String {
     match format!("{value:+.3}") {
@@ -281,5 +290,10 @@ mod tests {
     #[test]
     fn pieces_of_addresses_are_escaped() {
         assert_eq!(escape("a b/ü"), "a%20b%2F%C3%BC");
+        assert_eq!(
+            batch("n", "my bucket", "btch_1"),
+            "/ns/n/batches/my%20bucket/btch_1"
+        );
+        assert_eq!(batch("n", "", "btch_1"), "/ns/n/batches/btch_1");
     }
 }

@@ -34,6 +34,8 @@ const FAILED: &[Column] = &[
 struct Shown {
     api: Signal<Api>,
     path: Signal<String>,
+    /// Whether it is of a bucket. One of documents alone has no routes but those that tell of it and stop it.
+    placed: bool,
     load: Load,
     /// What was done with it last.
     change: Change,
@@ -58,12 +60,13 @@ fn can_stop(batch: &Record) -> bool {
 pub fn batch() -> AnyView {
     let session = use_session();
     let (ns, bucket, id) = (param("ns"), param("bucket"), param("batch"));
+    let placed = !bucket.with_untracked(String::is_empty);
     let path = Signal::derive(move || {
-        format!(
-            "/v1/buckets/{}/batches/{}",
-            text::escape(&bucket.get()),
-            text::escape(&id.get())
-        )
+        let of = match placed {
+            true => format!("buckets/{}/", text::escape(&bucket.get())),
+            false => String::new(),
+        };
+        format!("/v1/{of}batches/{}", text::escape(&id.get()))
     });
     let api = Signal::derive(move || session.api_in(ns.get()));
     let load = Load::of(move || api.get(), move || path.get());
@@ -72,6 +75,7 @@ pub fn batch() -> AnyView {
     let shown = Shown {
         api,
         path,
+        placed,
         load,
         change,
         toasts: expect_context(),
@@ -88,6 +92,20 @@ pub fn batch() -> AnyView {
     };
     let (stoppable, draft) = (is(can_stop), is(is_draft));
     let over = is(|batch| !active(batch) && !is_draft(batch));
+    let text = match placed {
+        true => "Objects of one bucket on their way to documents.",
+        false => "Documents of collections on their way to documents of others.",
+    };
+    let of_bucket = move || {
+        view! {
+            <a class="btn" href=move || home.get()>"The bucket"</a>
+            {diagnosis(shown)}
+            <Show when=move || draft.get()>
+                <button type="button" class="btn primary" on:click=submit aria-busy=move || change.busy.get().to_string()>"Submit"</button>
+            </Show>
+            <Show when=move || over.get()>{again(shown)}</Show>
+        }
+    };
     let title = Signal::derive(move || {
         format!(
             "Batch {}",
@@ -97,13 +115,8 @@ pub fn batch() -> AnyView {
         )
     });
     view! {
-        <Head title text="Objects of one bucket on their way to documents.">
-            <a class="btn" href=move || home.get()>"The bucket"</a>
-            {diagnosis(shown)}
-            <Show when=move || draft.get()>
-                <button type="button" class="btn primary" on:click=submit aria-busy=move || change.busy.get().to_string()>"Submit"</button>
-            </Show>
-            <Show when=move || over.get()>{again(shown)}</Show>
+        <Head title text>
+            {placed.then(of_bucket)}
             <Show when=move || stoppable.get()>
                 <button type="button" class="btn danger" on:click=cancel aria-busy=move || change.busy.get().to_string()>"Cancel"</button>
             </Show>
@@ -116,28 +129,35 @@ pub fn batch() -> AnyView {
     .into_any()
 }
 
-/// Asked for again whenever more of them have failed, and at the end.
+/// Asked for again whenever more of them have failed, and at the end. A batch without a bucket tells the first of them itself.
 fn failed(shown: Shown) -> AnyView {
     let Shown {
-        api, path, load, ..
+        api,
+        path,
+        placed,
+        load,
+        ..
     } = shown;
     let ended = Memo::new(move |_| {
         load.good()
             .map(|batch| (batch.int("failed_object_count"), active(&batch)))
     });
     let offset = Query::new("offset");
-    let failed = Load::of(
-        move || api.get(),
-        move || {
-            // Read, not only tracked: what nobody reads never learns that it has changed.
-            ended.get();
-            format!(
-                "{}/failed-documents?limit=50&offset={}",
-                path.get(),
-                offset.number()
-            )
-        },
-    );
+    let failed = Load::wanted(move || {
+        // Read, not only tracked: what nobody reads never learns that it has changed.
+        ended.get();
+        if !placed {
+            let known = load.good()?.record("failed_objects").0;
+            let known = Ok(Record(json!({ "results": known })));
+            return Some(Box::pin(std::future::ready(known)));
+        }
+        let path = format!(
+            "{}/failed-documents?limit=50&offset={}",
+            path.get(),
+            offset.number()
+        );
+        Some(api.get().get(&path))
+    });
     let nothing = || view! { <p class="muted">"No object failed."</p> }.into_any();
     view! {
         <h2>"Failed objects"</h2>
@@ -193,7 +213,7 @@ fn tier(one: Record, ended: bool, shown: Shown) -> AnyView {
         view! { <a class="tag" title=id href=href>{move || names.get(&of)}</a> }.into_any()
     });
     let collections: Vec<_> = collections.collect();
-    let retry = (ended && has_failed(&one)).then(|| {
+    let retry = (ended && shown.placed && has_failed(&one)).then(|| {
         let piece = format!("tiers/{number}/retry");
         let call = move || {
             let said = "What failed in the tier is tried again";

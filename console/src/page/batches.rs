@@ -101,7 +101,7 @@ pub fn progress(batch: &Record) -> (f64, String) {
 fn row(batch: Record) -> AnyView {
     let (share, under) = progress(&batch);
     let (id, bucket) = (batch.text("batch_id"), batch.text("bucket_id"));
-    let href = format!("/console/ns/{}/batches/{bucket}/{id}", namespace());
+    let href = format!("/console{}", text::batch(&namespace(), &bucket, &id));
     let bar = view! { <Progress share label="Progress of the batch" class=tint(&batch.text("status"))/><span class="sub">{under}</span> };
     let (names, called): (Names, _) = (expect_context(), batch.first(&["batch_name", "batch_id"]));
     let of = bucket.clone();

@@ -84,11 +84,9 @@ fn about(one: &Record) -> Option<(String, &'static str)> {
     let about = one.record("metadata");
     let ns = about.text("namespace_id");
     let within = |piece: String| format!("/console/ns/{ns}/{piece}");
-    if let (Some(batch), Some(bucket)) = (about.opt("batch_id"), about.opt("bucket_id")) {
-        return Some((
-            within(format!("batches/{bucket}/{batch}")),
-            "Open the batch",
-        ));
+    if let Some(batch) = about.opt("batch_id") {
+        let at = text::batch(&ns, &about.text("bucket_id"), &batch);
+        return Some((format!("/console{at}"), "Open the batch"));
     }
     if let Some(id) = about.opt("webhook_id") {
         return Some((format!("/console/webhooks?log={id}"), "Open its log"));
@@ -179,6 +177,9 @@ mod tests {
             with(json!({"namespace_id": "ns_1", "bucket_id": "bkt_1", "batch_id": "btch_1"}))
                 .expect("a batch");
         assert_eq!(href, "/console/ns/ns_1/batches/bkt_1/btch_1");
+        let of_documents = json!({"namespace_id": "ns_1", "bucket_id": "", "batch_id": "btch_1"});
+        let (href, _) = with(of_documents).expect("a batch of documents");
+        assert_eq!(href, "/console/ns/ns_1/batches/btch_1");
         let (href, _) = with(json!({"webhook_id": "wh_1"})).expect("a webhook");
         assert_eq!(href, "/console/webhooks?log=wh_1");
         let (href, _) =
