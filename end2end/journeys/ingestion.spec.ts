@@ -321,3 +321,57 @@ test("a collection reads another, and their documents lead to one another, are c
   expect(faults).toEqual([]);
   await send(page, "DELETE", `/v1/namespaces/${namespace}?force=true`);
 });
+
+test("a batch that is not submitted leads to its draft, and one of documents is read without a bucket", async ({ page }) => {
+  const faults = watch(page);
+  await inDemo(page, "Buckets");
+  const namespace = String((await send(page, "POST", "/v1/namespaces", { namespace_name: "drafts" })).namespace_id);
+  const schema = { properties: { note: { type: "string" } } };
+  const bucket = String((await send(page, "POST", "/v1/buckets", { bucket_name: "notes", bucket_schema: schema }, namespace)).bucket_id);
+  await send(page, "POST", `/v1/buckets/${bucket}/objects`, { note: "Snow becomes ice." }, namespace);
+  const main = page.getByRole("main");
+
+  // No collection is over the bucket: the batch is made, and its submission refused.
+  await page.goto(`${url()}/console/ns/${namespace}/buckets/${bucket}`);
+  await main.getByRole("button", { name: "Process" }).click();
+  await expect(main.getByText(/^The batch was made and waits as a draft/)).toBeVisible();
+  await accessible(page);
+  await picture(page, "bucket-draft");
+  await phone(page);
+  await main.getByRole("link", { name: "Open the batch" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: /^Batch/ })).toBeVisible();
+  await expect(main.getByRole("button", { name: "Submit" })).toBeVisible();
+
+  // Documents that nobody made of objects: the batch of them has no bucket.
+  const collection = async (collection_name: string, source: object, required: boolean): Promise<string> => {
+    const feature_extractor = {
+      feature_extractor_name: "text_extractor", version: "v1",
+      field_passthrough: [{ source_path: "topic", required }],
+    };
+    return String((await send(page, "POST", "/v1/collections", { collection_name, source, feature_extractor }, namespace)).collection_id);
+  };
+  const letters = await collection("letters", { type: "direct_upsert" }, false);
+  const strict = await collection("strict", { type: "collection", collection_ids: [letters] }, true);
+  const write = async (body: object): Promise<string> =>
+    String((await send(page, "POST", `/v1/collections/${letters}/documents`, body, namespace)).document_id);
+  await write({ text: "Dear sir", topic: "letter" });
+  const bad = await write({ text: "Hello there" });
+  const batch = String((await send(page, "POST", `/v1/collections/${strict}/trigger`, {}, namespace)).batch_id);
+  const status = async () => (await send(page, "GET", `/v1/batches/${batch}`, undefined, namespace)).status;
+  await expect.poll(status, { timeout: 120_000 }).toBe("COMPLETED_WITH_ERRORS");
+
+  await page.getByRole("navigation", { name: "Console" }).getByRole("link", { name: "Batches", exact: true }).click();
+  await main.getByRole("link", { name: batch }).click();
+  await expect(page).toHaveURL(new RegExp(`/batches/${batch}$`));
+  await expect(page.getByRole("heading", { level: 1, name: `Batch ${batch}` })).toBeVisible();
+  await expect(main.getByText("completed with errors", { exact: true }).first()).toBeVisible();
+  await expect(main.getByRole("region", { name: "Failed objects" }).getByRole("row", { name: new RegExp(bad) })).toBeVisible();
+  // What has no way to it is not offered.
+  await expect(main.getByRole("button")).toHaveCount(0);
+  await accessible(page);
+  await picture(page, "batch-of-documents");
+  await phone(page);
+  // The browser tells of the refusal that was wanted.
+  expect(faults.filter((fault) => !fault.includes("status of 400"))).toEqual([]);
+  await send(page, "DELETE", `/v1/namespaces/${namespace}?force=true`);
+});

@@ -55,8 +55,7 @@ pub fn bucket() -> AnyView {
             json!({}),
         );
         let open = move |batch: Record| {
-            let id = batch.text("batch_id");
-            go(&format!("/ns/{ns}/batches/{bucket}/{id}"));
+            go(&text::batch(&ns, &bucket, &batch.text("batch_id")));
         };
         change.run(work, open);
     };
@@ -74,7 +73,7 @@ pub fn bucket() -> AnyView {
                 <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process"</button>
             }.into_any())}
         </Head>
-        {refusal(change)}
+        {refused(change, ns, bucket)}
         {loaded(about, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}
         {tabs("Parts of the bucket", TABS, tab, at)}
         {way_in(api, (ns, bucket), tab, about, fresh)}
@@ -150,12 +149,32 @@ fn asked(search: &str, status: &str) -> Value {
 }
 
 /// Makes a batch and submits it. Without ids it takes every object of the bucket; what was processed unchanged is skipped
-/// by the server unless it is forced.
+/// by the server unless it is forced. What refuses the submission names the batch, which is there already.
 pub async fn start(api: Api, path: String, body: Value) -> Result<Record, Problem> {
     let batch = api.post(&path, &body).await?;
-    let submit = format!("{path}/{}/submit", text::escape(&batch.text("batch_id")));
-    api.post(&submit, &json!({})).await?;
-    Ok(batch)
+    let id = batch.text("batch_id");
+    let submit = format!("{path}/{}/submit", text::escape(&id));
+    let asked = api.post(&submit, &json!({})).await;
+    asked.map(|_| batch).map_err(|problem| Problem {
+        details: Box::new(json!({ DRAFT: id })),
+        ..problem
+    })
+}
+
+/// Where a refusal names the batch that waits for another try.
+const DRAFT: &str = "draft_batch_id";
+
+/// What was refused; with the way to the batch where one was made and not submitted.
+pub fn refused(change: Change, ns: Memo<String>, bucket: Memo<String>) -> AnyView {
+    let draft = move || {
+        let id = Record(*change.problem.get()?.details).opt(DRAFT)?;
+        // Of the page that it was refused on, whatever the address is by now.
+        let (ns, bucket) = (ns.get_untracked(), bucket.get_untracked());
+        let href = format!("/console{}", text::batch(&ns, &bucket, &id));
+        let said = "The batch was made and waits as a draft. ";
+        Some(view! { <p class="notice warn">{said}<a href=href>"Open the batch"</a></p> })
+    };
+    view! { {refusal(change)}{draft} }.into_any()
 }
 
 fn facts(about: Record) -> AnyView {

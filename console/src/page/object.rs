@@ -3,7 +3,10 @@
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{bucket::start, documents::name_of};
+use super::{
+    bucket::{refused, start},
+    documents::name_of,
+};
 use crate::{
     api::{Answer, Api},
     load::{Change, Load, navigator},
@@ -73,10 +76,7 @@ pub fn object() -> AnyView {
         let path = format!("{}/batches", of.get_untracked());
         let (ns, bucket) = (ns.get_untracked(), bucket.get_untracked());
         change.run(start(api.get_untracked(), path, body), move |batch| {
-            go(&format!(
-                "/ns/{ns}/batches/{bucket}/{}",
-                batch.text("batch_id")
-            ));
+            go(&text::batch(&ns, &bucket, &batch.text("batch_id")));
         });
     };
     let title = Signal::derive(move || load.good().map_or_else(|| id.get(), |one| title(&one)));
@@ -88,7 +88,7 @@ pub fn object() -> AnyView {
             <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process again"</button>
             }.into_any())}
         </Head>
-        {refusal(change)}
+        {refused(change, ns, bucket)}
         {loaded(load, waiting(8), facts)}
         <h2>"Made of it"</h2>
         {loaded(made, waiting(3), move |tree| results(&tree, &bucket.get()))}
@@ -235,7 +235,7 @@ fn results(tree: &Record, bucket: &str) -> AnyView {
     }
     let ns = namespace();
     let batches = batches(tree).into_iter().map(|id| {
-        let href = format!("/console/ns/{ns}/batches/{bucket}/{id}");
+        let href = format!("/console{}", text::batch(&ns, bucket, &id));
         view! { <li><a class="mono" href=href>{id}</a></li> }.into_any()
     });
     let batches: Vec<_> = batches.collect();
