@@ -34,5 +34,5 @@ fn App() -> AnyView {
         true => view! { <frame::Frame/> },
         false => view! { <SignIn/> },
     };
-    view! { <Router base=route::BASE>{inside}</Router><part::ToastList/> }.into_any()
+    view! { <Router base=route::BASE>{inside}</Router>{part::toast_list(false)} }.into_any()
 }

@@ -34,6 +34,10 @@ test("a key is made from words, shown once, and cannot be lost by a stray key", 
   await accessible(page);
   await secret.getByRole("button", { name: "I have stored it" }).click();
   await expect(secret).toContainText("It was not copied yet");
+  // What is said of a copy stands in the dialog alone, where it is read out.
+  await secret.getByRole("button", { name: "Copy as curl" }).click();
+  await expect(secret.locator(".toasts .toast")).toHaveText(/^(Copied|The browser refused)/);
+  await expect(page.locator(".toasts .toast")).toHaveCount(1);
   const saved = page.waitForEvent("download");
   await secret.getByRole("button", { name: "Download .env" }).click();
   const file = await (await saved).path();

@@ -1,7 +1,7 @@
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::{Copy, Icon, Submit};
+use super::{Copy, Icon, Submit, toast_list};
 use crate::load::Change;
 
 /// The browser's own dialog: focus, Escape and the rest of the page are its work.
@@ -39,6 +39,7 @@ pub fn Modal(
                 <div class="body">
                     <div class="head"><h2>{move || title.get()}</h2>{close}</div>
                     {children()}
+                    {toast_list(true)}
                 </div>
             }
             .into_any()

@@ -30,7 +30,7 @@ pub use menu::menu;
 pub use remove::{Confirm, Removal, Remove};
 pub use rows::{Act, Discard, Log, Rows, press};
 pub use show::{
-    Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, fact, loaded, refusal,
-    stat, tint, waiting, when, while_there,
+    Copy, Empty, Explain, Progress, Skeletons, Toasts, badge, fact, loaded, refusal, stat, tint,
+    toast_list, waiting, when, while_there,
 };
 pub use source::{Source, to_line};

@@ -12,9 +12,13 @@ use crate::{
     text,
 };
 
-/// Short notes at the corner, read out as they come.
+/// Short notes at the corner, read out as they come; and the dialogs that lie over the page, the last one uppermost: what
+/// is below it is neither in sight nor read out.
 #[derive(Clone, Copy, Default)]
-pub struct Toasts(RwSignal<Vec<(u32, String, &'static str)>>);
+pub struct Toasts(
+    RwSignal<Vec<(u32, String, &'static str)>>,
+    RwSignal<Vec<u32>>,
+);
 
 impl Toasts {
     pub fn say(self, text: impl Into<String>) {
@@ -38,15 +42,27 @@ impl Toasts {
     }
 }
 
-#[component]
-pub fn ToastList() -> AnyView {
-    let Toasts(all) = expect_context();
-    view! {
-        <div class="toasts" role="status">
-            {move || all.get().into_iter().map(|(_, text, class)| view! { <div class=class>{text}</div> }.into_any()).collect::<Vec<_>>()}
-        </div>
-    }
-    .into_any()
+/// The notes, in the page or in a dialog that opens over it now: they stand in the uppermost alone.
+pub fn toast_list(in_dialog: bool) -> AnyView {
+    let Toasts(all, dialogs) = expect_context();
+    let own = in_dialog.then(|| {
+        let own = dialogs.with_untracked(|open| open.last().map_or(1, |last| last + 1));
+        dialogs.update(|open| open.push(own));
+        on_cleanup(move || {
+            let _ = dialogs.try_update(|open| open.retain(|one| *one != own));
+        });
+        own
+    });
+    let shown = move || {
+        let is_here = dialogs.with(|open| open.last().copied()) == own;
+        let all = if is_here { all.get() } else { Vec::new() };
+        all.into_iter()
+            .map(|(_, text, class)| view! { <div class=class>{text}</div> }.into_any())
+            .collect::<Vec<_>>()
+    };
+    // What a dialog says of itself is its status.
+    let role = (!in_dialog).then_some("status");
+    view! { <div class="toasts" role=role aria-live="polite">{shown}</div> }.into_any()
 }
 
 /// Copies and says so.
