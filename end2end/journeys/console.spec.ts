@@ -86,6 +86,17 @@ test("the playground runs the demo's retriever and explains it", async ({ page }
     await expect(answer.getByText(words).first()).toBeVisible();
     await accessible(page);
   }
+  // One of the tabs is on the way of the tab key, and arrows lead through them.
+  const tab = (name: string) => page.getByRole("tab", { name });
+  await expect(page.locator("[role=tab][tabindex='0']")).toHaveText("JSON");
+  for (const [key, name] of [["ArrowRight", "Results"], ["ArrowLeft", "JSON"], ["Home", "Results"], ["End", "JSON"], ["ArrowLeft", "Explain"]] as const) {
+    await page.keyboard.press(key);
+    await expect(tab(name)).toBeFocused();
+  }
+  await expect(tab("JSON")).toHaveAttribute("aria-selected", "true");
+  await page.keyboard.press("Enter");
+  await expect(tab("Explain")).toHaveAttribute("aria-selected", "true");
+  await expect(answer.getByText(/^finds up to/).first()).toBeVisible();
   expect(faults).toEqual([]);
 });
 

@@ -14,13 +14,6 @@ use crate::{
     text,
 };
 
-const TABS: [(&str, &str); 4] = [
-    ("results", "Results"),
-    ("stages", "Stages"),
-    ("explain", "Explain"),
-    ("json", "JSON"),
-];
-
 const PARTS: &[(&str, &str)] = &[
     ("", "Try it"),
     ("searches", "Searches"),
@@ -181,8 +174,8 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
                 <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()><Icon name="play"/>"Run"</button><Copy text=curl label="Copy as curl"/></div>
             </form>
             <section class="stack" aria-label="Answer">
-                {choices(tab, show)}
-                <div id="answer" role="tabpanel" tabindex="0" class="stack" aria-labelledby=move || format!("tab-{}", tab.get())>
+                {tab_list("Answer", "answer", results::TABS, tab, show)}
+                <div id="answer" role="tabpanel" tabindex="0" class="stack" aria-labelledby=move || format!("answer-{}", tab.get())>
                     {refusal(change)}
                     {move || answer.get().map(|a| results::warnings(&a))}
                     {move || match tab.get() {
@@ -219,14 +212,4 @@ fn written(values: Values) -> String {
         true => String::new(),
         false => Value::Object(all).to_string(),
     }
-}
-
-/// The tabs of an answer.
-fn choices(tab: RwSignal<&'static str>, show: Callback<&'static str>) -> AnyView {
-    let all = TABS.into_iter().map(|(name, label)| {
-        view! { <button type="button" role="tab" id=format!("tab-{name}") aria-controls="answer" aria-selected=move || (tab.get() == name).to_string() on:click=move |_| show.run(name)>{label}</button> }
-            .into_any()
-    });
-    view! { <div class="tabs" role="tablist" aria-label="Answer">{all.collect::<Vec<_>>()}</div> }
-        .into_any()
 }

@@ -9,6 +9,14 @@ use crate::{
     text,
 };
 
+/// The ways, as tabs.
+pub const TABS: &[(&str, &str)] = &[
+    ("results", "Results"),
+    ("stages", "Stages"),
+    ("explain", "Explain"),
+    ("json", "JSON"),
+];
+
 /// Always above the results: a search that quietly does less is worse than one that fails.
 pub fn warnings(answer: &Record) -> AnyView {
     let degraded = answer.list("degraded");

@@ -1,4 +1,4 @@
-//! What a row offers besides the buttons that there is room for.
+//! What keys lead through: what a row offers besides the buttons that there is room for, and tabs.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -37,9 +37,13 @@ pub fn menu(id: &str, name: &str, acts: Vec<Act>) -> AnyView {
 
 /// The menu that something happened in.
 fn menu_of(event: &web_sys::Event) -> Option<web_sys::HtmlElement> {
+    around(event, "[popover]")?.dyn_into().ok()
+}
+
+/// What something happened in.
+fn around(event: &web_sys::Event, what: &str) -> Option<web_sys::Element> {
     let at = event.target()?.dyn_into::<web_sys::Element>().ok()?;
-    let found = at.closest("[popover]").ok()??;
-    found.dyn_into().ok()
+    at.closest(what).ok()?
 }
 
 fn hide(event: &web_sys::Event) {
@@ -50,25 +54,60 @@ fn hide(event: &web_sys::Event) {
 
 /// Leads on by the keys that menus have.
 fn step(event: &web_sys::KeyboardEvent) {
-    let Some(here) = document().active_element() else {
+    match event.key().as_str() {
+        // It goes on from the button.
+        "Tab" => hide(event),
+        _ => walk(event, "[popover]", ["ArrowUp", "ArrowDown"]),
+    }
+}
+
+/// Leads from one of a row to the one before or after it by these keys, and to the first and the last.
+fn walk(event: &web_sys::KeyboardEvent, row: &str, [back, on]: [&str; 2]) {
+    let (Some(here), Some(row)) = (document().active_element(), around(event, row)) else {
         return;
     };
-    let Some(shown) = menu_of(event) else { return };
+    // With another key beside them they are the browser's.
+    if event.alt_key() || event.ctrl_key() || event.meta_key() {
+        return;
+    }
     let to = match event.key().as_str() {
-        "ArrowDown" => here
+        key if key == on => here
             .next_element_sibling()
-            .or_else(|| shown.first_element_child()),
-        "ArrowUp" => here
+            .or_else(|| row.first_element_child()),
+        key if key == back => here
             .previous_element_sibling()
-            .or_else(|| shown.last_element_child()),
-        "Home" => shown.first_element_child(),
-        "End" => shown.last_element_child(),
-        // It goes on from the button.
-        "Tab" => return hide(event),
+            .or_else(|| row.last_element_child()),
+        "Home" => row.first_element_child(),
+        "End" => row.last_element_child(),
         _ => return,
     };
     event.prevent_default();
     focus(to);
+}
+
+/// Tabs over the panel of that id, one of them shown: arrows lead through them, and what has the focus is shown when it is
+/// pressed, for a panel may have to be asked for.
+pub fn tab_list(
+    label: &'static str,
+    panel: &'static str,
+    all: &'static [(&'static str, &'static str)],
+    tab: RwSignal<&'static str>,
+    show: Callback<&'static str>,
+) -> AnyView {
+    let all = all.iter().map(|&(name, label)| {
+        let chosen = move || tab.get() == name;
+        view! {
+            <button type="button" role="tab" id=format!("{panel}-{name}") aria-controls=panel aria-selected=move || chosen().to_string()
+                tabindex=move || if chosen() { "0" } else { "-1" } on:click=move |_| show.run(name)>{label}</button>
+        }
+        .into_any()
+    });
+    view! {
+        <div class="tabs" role="tablist" aria-label=label on:keydown=move |event| walk(&event, "[role=tablist]", ["ArrowLeft", "ArrowRight"])>
+            {all.collect::<Vec<_>>()}
+        </div>
+    }
+    .into_any()
 }
 
 fn focus(to: Option<web_sys::Element>) {

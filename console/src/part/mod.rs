@@ -26,7 +26,7 @@ pub use list::{
     Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, image, line, name,
     none_match, number, page_query, pictured, searched, table, tabs, tags, titled, two, words,
 };
-pub use menu::menu;
+pub use menu::{menu, tab_list};
 pub use remove::{Confirm, Removal, Remove};
 pub use rows::{Act, Discard, Log, Rows, press};
 pub use show::{

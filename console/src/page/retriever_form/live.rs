@@ -6,13 +6,6 @@ use serde_json::{Value, json};
 use super::{Draft, inputs_of};
 use crate::{load::Load, page::results, part::*, record::Record, session::use_session};
 
-const TABS: [(&str, &str); 4] = [
-    ("results", "Results"),
-    ("stages", "Stages"),
-    ("explain", "Explain"),
-    ("json", "JSON"),
-];
-
 /// Time without a change after which the draft is run.
 const REST: u32 = 400;
 
@@ -84,22 +77,13 @@ pub fn live(draft: Draft) -> AnyView {
                 {fields}
                 <div><button class="btn" aria-busy=move || load.busy.get().to_string()><Icon name="play"/>"Run"</button></div>
             </form>
-            <div class="tabs" role="tablist" aria-label="Answer of the draft">{tabs_of(tab)}</div>
+            {tab_list("Answer of the draft", "live", results::TABS, tab, Callback::new(move |name| tab.set(name)))}
             <div id="live" role="tabpanel" tabindex="0" class="stack-sm" aria-labelledby=move || format!("live-{}", tab.get())>
                 {move || shown(load, tab.get(), wanted.with(Option::is_some))}
             </div>
         </section>
     }
     .into_any()
-}
-
-/// The tabs of the answer.
-fn tabs_of(tab: RwSignal<&'static str>) -> Vec<AnyView> {
-    let tabs = TABS.map(|(name, label)| {
-        let chosen = move || (tab.get() == name).to_string();
-        view! { <button type="button" role="tab" id=format!("live-{name}") aria-controls="live" aria-selected=chosen on:click=move |_| tab.set(name)>{label}</button> }.into_any()
-    });
-    Vec::from(tabs)
 }
 
 /// The call, once there is all that it needs.
