@@ -227,6 +227,28 @@ both! {
         assert_eq!(after["public_name"], "old-films");
     }
 
+    async fn publishing_again_opens_no_page_that_is_paused(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[json!({"title": "Faust"})]).await;
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let id = retriever(&server, &namespace, &films, vec![all]).await;
+        let path = format!("/v1/retrievers/{id}/publish");
+        let call = async |method: &str, body: Value| server.call_in(&namespace, method, &path, body).await.ok();
+        let visited = async |name: &str| Server::send(server.request("GET", &format!("/r/{name}"))).await.status;
+        call("POST", json!({"public_name": "films"})).await;
+        call("PATCH", json!({"is_active": false})).await;
+        call("POST", json!({"public_name": "old-films", "description": "From before 1930."})).await;
+        assert_eq!(call("GET", Value::Null).await["is_active"], false);
+        assert_eq!((visited("old-films").await, visited("films").await), (404, 404));
+        call("PATCH", json!({"is_active": true})).await;
+        assert_eq!(visited("old-films").await, 200);
+        // One that was taken down is another page.
+        call("PATCH", json!({"is_active": false})).await;
+        call("DELETE", Value::Null).await;
+        call("POST", json!({"public_name": "films"})).await;
+        assert_eq!(visited("films").await, 200);
+    }
+
     async fn numbers_of_formats_have_limits(server) {
         let namespace = server.namespace("films").await;
         let films = collection(&server, &namespace, "films", &[]).await;

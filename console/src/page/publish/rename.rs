@@ -51,9 +51,9 @@ fn same() -> Problem {
 
 /// What becomes of what leads to the page.
 fn warning(active: bool) -> AnyView {
-    let opens = (!active).then_some(" It is paused now, and open under its new name.");
+    let paused = (!active).then_some(" It is paused, and stays so under its new name.");
     view! {
-        <p>"Links, frames and programs that know the old name are led on to the new one, until another page of the organization takes the old name or this page is taken down."{opens}</p>
+        <p>"Links, frames and programs that know the old name are led on to the new one, until another page of the organization takes the old name or this page is taken down."{paused}</p>
     }
     .into_any()
 }

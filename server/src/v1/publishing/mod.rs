@@ -214,7 +214,8 @@ async fn save(
                         }
                         published.public_id = before.public_id;
                         published.created_at = before.created_at;
-                        // Publishing again never opens a page that was closed: that takes a change that says so.
+                        // Publishing again never opens a page that was closed or paused: that takes a change that says so.
+                        published.is_active = before.is_active;
                         published.password_protected = before.password_protected;
                         password
                             .apply(tx, &org_id, &namespace_id, &mut published, now)
