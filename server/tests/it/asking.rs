@@ -114,6 +114,26 @@ both! {
         server.call_in(&namespace, "POST", "/v1/retrievers/ret_of_nobody/execute/batch", json!({"queries": [one]})).await.error(404, "NotFoundError");
     }
 
+    async fn each_of_several_answers_tells_what_it_lacks(server) {
+        let namespace = server.namespace("lacking").await;
+        let near = collection(&server, &namespace, "near", &films()).await;
+        let away = collection(&server, &namespace, "away", &films()).await;
+        let mut stages = only("night");
+        stages.push(stage("rerank", json!({"query": "night", "document_field": "title", "inference_name": "of_nobody"})));
+        let body = json!({"retriever_name": "both", "collection_identifiers": [near, away], "stages": stages});
+        let id = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok()["retriever_id"].as_str().unwrap().to_owned();
+        let put_away = json!({"lifecycle_state": "archived", "async_transition": false});
+        server.call_in(&namespace, "PATCH", &format!("/v1/collections/{away}/lifecycle"), put_away).await.ok();
+        let alone = execute(&server, &namespace, &id, json!({})).await;
+        let path = format!("/v1/retrievers/{id}/execute/batch");
+        let answer = server.call_in(&namespace, "POST", &path, json!({"queries": [{"inputs": {}}, {"inputs": {}}]})).await.ok();
+        assert!(alone["warnings"].to_string().contains("'away' is archived"), "{alone:#}");
+        assert_eq!(alone["degraded"].as_array().unwrap().len(), 1, "{alone:#}");
+        for one in answer["results"].as_array().unwrap() {
+            assert_eq!((&one["warnings"], &one["degraded"]), (&alone["warnings"], &alone["degraded"]), "{one:#}");
+        }
+    }
+
     async fn an_execution_tells_how_far_it_came_and_where_its_time_went(server) {
         let namespace = server.namespace("profile").await;
         let films = collection(&server, &namespace, "films", &films()).await;

@@ -137,6 +137,8 @@ fn item(index: usize, answered: Result<Answered>) -> ExecuteBatchItem {
             execution_id: Some(answered.answer.execution_id),
             status: answered.answer.status,
             documents: Arc::unwrap_or_clone(answered.answer.documents),
+            warnings: answered.answer.warnings,
+            degraded: answered.answer.degraded,
             error: None,
         },
         Err(error) => ExecuteBatchItem {
