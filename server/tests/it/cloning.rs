@@ -204,6 +204,25 @@ both! {
         assert_eq!(source["alert_applications"][0]["alert_id"], json!(alert));
     }
 
+    async fn a_collection_made_after_another_is_watched_by_the_same_alerts(server) {
+        let (namespace, watched) = retriever(&server, "watching").await;
+        let make = async |name: &str| alerts::id(&alerts::make(&server, &namespace, alerts::watch(name, &watched, "http://127.0.0.2:4321/")).await);
+        let (stays, goes) = (make("stays").await, make("goes").await);
+        let mappings = json!([{"input_key": "query", "source": {"source_type": "document_field", "path": "title"}}]);
+        let applied = [&stays, &goes].map(|id| json!({"alert_id": id, "execution_mode": "on_demand", "input_mappings": mappings}));
+        server.call_in(&namespace, "PATCH", "/v1/collections/things", json!({"alert_applications": applied})).await.ok();
+        let source = server.call_in(&namespace, "GET", "/v1/collections/things", Value::Null).await.ok();
+        let clone = async |name: &str| {
+            server.call_in(&namespace, "POST", "/v1/collections/things/clone", json!({"collection_name": name})).await.ok();
+            server.call_in(&namespace, "GET", &format!("/v1/collections/{name}"), Value::Null).await.ok()
+        };
+        assert_eq!(clone("both").await["alert_applications"], source["alert_applications"]);
+        // One that was removed since stands in nobody's way.
+        server.call_in(&namespace, "DELETE", &format!("/v1/alerts/{goes}"), Value::Null).await;
+        let rest = clone("rest").await;
+        assert_eq!(rest["alert_applications"], json!([source["alert_applications"][0]]), "{rest:#}");
+    }
+
     async fn a_clone_whose_source_goes_before_it_is_copied_fails(server) {
         // Nobody works yet.
         let server = server.restart_with(|config| config.jobs.workers = 0).await;

@@ -1,9 +1,10 @@
 //! A new collection after the pattern of another.
 
 use loupe_wire::{
-    CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
-    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation,
-    RetrieverTransformConfigInput, RetrieverTransformConfigOutput, Value, reading,
+    AlertApplicationConfig, CloneCollectionRequest, CloneCollectionResponse, CollectionResponse,
+    CreateCollectionRequest, FeatureExtractorConfigInput, FeatureExtractorConfigOutput,
+    NamespaceOperation, RetrieverTransformConfigInput, RetrieverTransformConfigOutput, Value,
+    reading,
 };
 
 use super::{draft, draft_copy, find, headers, insert, lifecycle};
@@ -12,6 +13,7 @@ use crate::{
     auth::{Scope, Write},
     error::{ApiError, Result, Violation},
     v1::{
+        alerts,
         copying::{self, Copy},
         retrievers,
     },
@@ -86,12 +88,32 @@ fn wanted(pattern: CollectionResponse, request: CloneCollectionRequest) -> Creat
             .taxonomy_applications
             .or(pattern.taxonomy_applications),
         cluster_applications: pattern.cluster_applications,
+        alert_applications: pattern.alert_applications,
         schedule: pattern.schedule,
         retriever_enrichments: pattern.retriever_enrichments,
         retriever_transform: pattern.retriever_transform.map(transform_as_sent),
         embedding_task: pattern.embedding_task,
         ..Default::default()
     }
+}
+
+/// The alerts that a clone applies: those of its pattern that are there for the caller. A collection keeps naming one that was
+/// removed.
+async fn applied(
+    app: &App,
+    scope: &Scope<Write>,
+    named: Option<Vec<AlertApplicationConfig>>,
+) -> Result<Option<Vec<AlertApplicationConfig>>> {
+    let Some(named) = named else { return Ok(None) };
+    let mut applied = Vec::with_capacity(named.len());
+    for one in named {
+        match alerts::exists(app, scope, &one.alert_id).await {
+            Ok(()) => applied.push(one),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((!applied.is_empty()).then_some(applied))
 }
 
 /// Whoever says what is crawled would be sent the secrets that another source was given.
@@ -115,7 +137,9 @@ pub async fn clone(
     lifecycle::check_here(&pattern)?;
     let source_id = pattern.collection_id.clone().unwrap_or_default();
     let own = request.feature_extractor.is_none();
-    let create_request = wanted(pattern.clone(), request);
+    let mut create_request = wanted(pattern.clone(), request);
+    create_request.alert_applications =
+        applied(app, scope, create_request.alert_applications).await?;
     let mut made = match own {
         true => draft_copy(app, scope, create_request, false).await?,
         false => draft(app, scope, create_request).await?,
