@@ -89,6 +89,7 @@ const OPERATIONS: &[&str] = &[
     "POST /v1/manifest/apply",
     "POST /v1/namespaces",
     "POST /v1/namespaces/migrations/",
+    "POST /v1/namespaces/migrations/{migration_id}/cancel",
     "POST /v1/namespaces/migrations/{migration_id}/start",
     "POST /v1/namespaces/standalone",
     "POST /v1/namespaces/{namespace_identifier}/clone",

@@ -182,6 +182,29 @@ both! {
         assert_eq!(changes, [json!({"change": "migration_deleted", "migration_id": made["migration_id"]})]);
     }
 
+    async fn migrations_that_start_and_are_canceled_are_told(server) {
+        let namespace = server.namespace("moving").await;
+        let told = Told { server: &server, namespace };
+        let all = "/v1/namespaces/migrations/";
+        let config = |dry: bool| json!({"migration_type": "copy", "source_namespace_id": told.namespace, "target_namespace_name": "moved", "dry_run": dry});
+        let mut expected = Vec::new();
+        for (dry, calls, names) in [
+            (true, &["start"][..], &["migration_started"][..]),
+            (false, &["start"], &["migration_started"]),
+            (false, &["cancel"], &["migration_canceled"]),
+        ] {
+            let body = json!({"config": config(dry)});
+            let made = told.call("POST", all, body).await;
+            for call in calls {
+                server.app.clock().advance(1);
+                told.call("POST", &format!("{all}{}/{call}", text(&made["migration_id"])), json!({})).await;
+            }
+            expected.extend(names.iter().map(|name| json!({"change": name, "migration_id": made["migration_id"]})));
+        }
+        let changes = told.changes(&format!("action=namespace_updated&resource_id={}", told.namespace)).await;
+        assert_eq!(changes, expected);
+    }
+
     async fn apps_are_told_of_the_organization_without_their_variables(server) {
         let told = Told { server: &server, namespace: server.namespace("home").await };
         let made = told.call("POST", "/v1/apps", json!({"slug": "reading-room", "meta": {"title": "Reading room"}})).await;

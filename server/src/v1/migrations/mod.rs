@@ -20,7 +20,7 @@ pub use running::{MIGRATE, give_up, run};
 
 use self::checking::Checked;
 use super::{
-    audit::{self, Change, PartOf},
+    audit::{self, Change},
     tasks::name_of,
 };
 use crate::{
@@ -219,13 +219,13 @@ async fn cancel(
     request: CancelMigrationRequest,
 ) -> Result<CancelMigrationResponse> {
     get(app, caller, id).await?;
-    let (org_id, id, now) = (caller.org_id.clone(), id.to_owned(), app.clock().micros());
+    let (caller, id, now) = (caller.clone(), id.to_owned(), app.clock().micros());
     let at = clock::time(now);
     let cancelled = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                running::change(tx, &org_id, &id, now, |migration| {
+                let edit = |migration: &mut GetMigrationResponse| {
                     if is_over(migration.status) {
                         let message = "the migration is over";
                         return Err(ApiError::conflict("", message)
@@ -236,8 +236,10 @@ async fn cancel(
                     migration.completed_at = Some(at);
                     migration.error_message = request.reason;
                     Ok(())
-                })
-                .await
+                };
+                let cancelled = running::change(tx, &caller.org_id, &id, now, edit).await?;
+                running::record(tx, &caller, &cancelled, "migration_canceled", now).await?;
+                Ok(cancelled)
             })
         })
         .await?;
@@ -272,9 +274,7 @@ async fn delete(app: &App, caller: &Caller, id: &str) -> Result<()> {
                     );
                 }
                 MIGRATIONS.delete(tx, &caller.org_id, &id).await?;
-                let changes = json!({"change": "migration_deleted", "migration_id": id});
-                let whole = PartOf::Namespace(&migration.namespace_id);
-                audit::record_part(tx, &caller, whole, changes, now).await
+                running::record(tx, &caller, &migration, "migration_deleted", now).await
             })
         })
         .await

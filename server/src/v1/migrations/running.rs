@@ -18,6 +18,7 @@ use crate::{
     id,
     jobs::Claim,
     v1::{
+        audit::{self, PartOf},
         copying::{self, Copy},
         namespaces::{self, Clone, NAMESPACES},
         tasks::{self, NewTask},
@@ -104,7 +105,7 @@ async fn start(
     clone.namespace.clone_task_id = Some(task.task_id.clone());
     let changes = json!({ "migrated_from": work.copy.from_namespace });
     clone.insert(tx, caller, changes, now).await?;
-    change(tx, &caller.org_id, &work.migration_id, now, |migration| {
+    let started = change(tx, &caller.org_id, &work.migration_id, now, |migration| {
         if migration.status != MigrationStatus::Draft {
             return Err(ApiError::conflict("", "the migration was started already"));
         }
@@ -117,15 +118,30 @@ async fn start(
             .insert("target_namespace_id".into(), target.into());
         Ok(())
     })
-    .await
+    .await?;
+    record(tx, caller, &started, "migration_started", now).await?;
+    Ok(started)
+}
+
+/// The audit log's record of what people did with a migration: a change of the namespace that it is of.
+pub(super) async fn record(
+    tx: &mut Tx,
+    caller: &Caller,
+    migration: &GetMigrationResponse,
+    what: &str,
+    now: i64,
+) -> Result<()> {
+    let changes = json!({"change": what, "migration_id": migration.migration_id});
+    let whole = PartOf::Namespace(&migration.namespace_id);
+    audit::record_part(tx, caller, whole, changes, now).await
 }
 
 async fn end_dry(app: &App, caller: &Caller, id: &str, now: i64) -> Result<GetMigrationResponse> {
-    let (org_id, id, at) = (caller.org_id.clone(), id.to_owned(), Some(clock::time(now)));
+    let (caller, id, at) = (caller.clone(), id.to_owned(), Some(clock::time(now)));
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                change(tx, &org_id, &id, now, |migration| {
+                let tried = change(tx, &caller.org_id, &id, now, |migration| {
                     migration.status = MigrationStatus::Completed;
                     migration.progress.overall_status = MigrationStatus::Completed;
                     migration.progress.overall_progress_percent = 100.0;
@@ -133,7 +149,9 @@ async fn end_dry(app: &App, caller: &Caller, id: &str, now: i64) -> Result<GetMi
                     migration.completed_at = at;
                     Ok(())
                 })
-                .await
+                .await?;
+                record(tx, &caller, &tried, "migration_started", now).await?;
+                Ok(tried)
             })
         })
         .await
