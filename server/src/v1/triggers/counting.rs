@@ -4,7 +4,7 @@ use loupe_wire::{Trigger, TriggerStatus, Value};
 
 use super::{
     READER,
-    firing::{fire, is_rested},
+    firing::{fire, is_rested, rested_at},
     member,
     schedule::Schedule,
     store,
@@ -138,10 +138,7 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
     }
     if !is_rested(&trigger, cooldown, now) {
         // It fires when the cooldown ends, whether or not more comes.
-        let rested = trigger
-            .last_triggered_at
-            .map(|at| at + chrono::Duration::seconds(cooldown));
-        trigger.next_scheduled_at = rested;
+        trigger.next_scheduled_at = rested_at(&trigger, cooldown).map(clock::time);
         store::update(tx, &trigger, now).await?;
         return Ok(false);
     }

@@ -108,8 +108,11 @@ async fn decide(app: &App, trigger: &mut Trigger, now: i64) -> Result<bool> {
         Schedule::Event { threshold, .. } => trigger.event_counter >= *threshold,
         _ => true,
     };
-    if fires && let Schedule::Event { .. } = schedule {
+    if fires && let Schedule::Event { cooldown, .. } = schedule {
         trigger.event_counter = 0;
+        if cooldown > 0 {
+            trigger.last_cooldown_at = Some(clock::time(now));
+        }
     }
     Ok(fires)
 }
@@ -173,9 +176,13 @@ async fn look(app: &App, trigger: &mut Trigger, condition: &Condition, now: i64)
 
 /// Whether so many seconds have passed since it fired.
 pub(super) fn is_rested(trigger: &Trigger, cooldown: i64, now: i64) -> bool {
-    trigger
-        .last_triggered_at
-        .is_none_or(|at| at.timestamp_micros() + cooldown * 1_000_000 <= now)
+    rested_at(trigger, cooldown).is_none_or(|at| at <= now)
+}
+
+/// The moment at which so many seconds have passed since it fired; none if it never did.
+pub(super) fn rested_at(trigger: &Trigger, cooldown: i64) -> Option<i64> {
+    let fired = trigger.last_triggered_at?;
+    Some(fired.timestamp_micros() + cooldown * 1_000_000)
 }
 
 /// Leaves the task of the action. What comes of it bears the trigger and what led to its firing.

@@ -301,7 +301,7 @@ pub async fn update(
         trigger.event_counter = 0;
         trigger.baseline_snapshot = None;
         trigger.schedule_config = config;
-        set_next(trigger, |schedule| schedule.first(now))
+        set_next(trigger, |schedule, _| schedule.first(now))
     })
     .await
 }
@@ -317,18 +317,29 @@ fn set_status(trigger: &mut Trigger, status: TriggerStatus) {
 
 /// The next moment of a trigger that was changed: none unless it is active.
 fn schedule_anew(trigger: &mut Trigger, now: i64) -> Result<()> {
-    set_next(trigger, |schedule| schedule.next(now))
+    set_next(trigger, |schedule, trigger| match schedule {
+        // It was full before, and waited for its cooldown to end: it fires then, whether or not more comes.
+        Schedule::Event {
+            threshold,
+            cooldown,
+            ..
+        } if trigger.event_counter >= *threshold => {
+            let rested = firing::rested_at(trigger, *cooldown);
+            Ok(Some(rested.map_or(now, |at| at.max(now))))
+        }
+        _ => schedule.next(now),
+    })
 }
 
 /// The moment that a schedule says for a trigger: none unless it is active.
 fn set_next(
     trigger: &mut Trigger,
-    said: impl FnOnce(&Schedule) -> Result<Option<i64>>,
+    said: impl FnOnce(&Schedule, &Trigger) -> Result<Option<i64>>,
 ) -> Result<()> {
     trigger.next_scheduled_at = None;
     if trigger.status == TriggerStatus::Active {
         let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
-        trigger.next_scheduled_at = said(&schedule)?.map(clock::time);
+        trigger.next_scheduled_at = said(&schedule, trigger)?.map(clock::time);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{executed, id, make, search};
+use super::{counted, executed, id, make, search, write};
 use crate::{both, harness::retriever};
 
 both! {
@@ -39,6 +39,37 @@ both! {
         server.app.clock().advance(61);
         let failed = executed(&server, &namespace, &id, 6).await;
         assert_eq!((&failed["status"], &failed["consecutive_failures"]), (&json!("active"), &json!(1)), "{failed:#}");
+    }
+
+    async fn what_waits_for_the_end_of_a_cooldown_waits_over_a_pause(server) {
+        let (namespace, retriever) = retriever(&server, "resting").await;
+        let schedule = json!({"event_type": "document.created", "cooldown_seconds": 600});
+        let id = id(&make(&server, &namespace, search(&retriever, "event", schedule)).await);
+        let path = format!("/v1/triggers/{id}");
+        let call = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await.ok();
+        write(&server, &namespace, "one").await;
+        let first = executed(&server, &namespace, &id, 1).await;
+        write(&server, &namespace, "two").await;
+        let waiting = counted(&server, &namespace, &id, 1).await;
+        let (pause, resume) = (format!("{path}/pause"), format!("{path}/resume"));
+        let by_request = [("POST", pause.as_str(), Value::Null), ("POST", resume.as_str(), Value::Null)];
+        let by_change = [("PATCH", path.as_str(), json!({"status": "paused"})), ("PATCH", path.as_str(), json!({"status": "active"}))];
+        for [off, on] in [by_request, by_change] {
+            assert_eq!(call(off.0, off.1, off.2).await["next_scheduled_at"], Value::Null);
+            let again = call(on.0, on.1, on.2).await;
+            assert_eq!((&again["event_counter"], &again["next_scheduled_at"]), (&json!(1), &waiting["next_scheduled_at"]), "{again:#}");
+        }
+        // It fires without another event, and rests again.
+        server.app.clock().advance(601);
+        let second = executed(&server, &namespace, &id, 2).await;
+        assert_ne!(second["last_cooldown_at"], first["last_cooldown_at"], "{second:#}");
+        // A cooldown that ends in the pause has ended.
+        write(&server, &namespace, "three").await;
+        counted(&server, &namespace, &id, 1).await;
+        call("POST", &pause, Value::Null).await;
+        server.app.clock().advance(601);
+        call("POST", &resume, Value::Null).await;
+        executed(&server, &namespace, &id, 3).await;
     }
 
     async fn each_firing_is_told_of_as_itself(server) {
