@@ -96,6 +96,27 @@ both! {
         assert_eq!(told["stages"][0]["config"]["parameters"]["retriever_id"], ids[&inner]);
     }
 
+    async fn a_retriever_is_run_in_the_collection_that_the_stage_names(server) {
+        let namespace = server.namespace("targeted").await;
+        let (films, people) = films_and_people(&server, &namespace).await;
+        let others = collection(&server, &namespace, "others", &[json!({"name": "Lang", "born": 1700})]).await;
+        let inner = json!({"retriever_name": "all people", "collection_identifiers": [people, others], "stages": by_name(),
+            "input_schema": {"name": {"type": "text", "required": true}}});
+        let inner = server.call_in(&namespace, "POST", "/v1/retrievers", inner).await.ok()["retriever_id"].clone();
+        let asked = async |target: &str| {
+            let parameters = json!({"retriever_id": inner, "target_collection_id": target, "retriever_inputs": {"name": "{{ DOC.by }}"}});
+            let one = retriever(&server, &namespace, &films, vec![sorted(), stage("document_enrich", parameters)]).await;
+            let path = format!("/v1/retrievers/{one}/execute");
+            server.call_in(&namespace, "POST", &path, json!({"inputs": {}})).await
+        };
+        for (target, born) in [("{{COLLECTION_ID}}", 1700), ("others", 1700), (people.as_str(), 1890)] {
+            let answer = asked(target).await.ok();
+            assert_eq!(answer["documents"][0]["born"], born, "{target}: {answer:#}");
+        }
+        let refused = asked(&films).await;
+        assert!(refused.status == 400 && refused.body.to_string().contains("does not search the collection"), "{:#}", refused.body);
+    }
+
     async fn a_retriever_inherits_the_inputs_that_it_takes(server) {
         let namespace = server.namespace("inherited").await;
         let (films, people) = films_and_people(&server, &namespace).await;
@@ -120,6 +141,12 @@ both! {
         let answer = execute(&server, &namespace, &one, json!({})).await;
         assert_eq!(answer["documents"][0]["person"]["born"], 1890, "{answer:#}");
         assert_eq!(answer["documents"][1].get("person"), None);
+
+        // Without collections of its own it searches the stage's.
+        let there = json!({"target_collection_id": people, "retriever_config": {"stages": by_name()}, "retriever_inputs": {"name": "{{ DOC.by }}"}, "output_field": "person"});
+        let one = retriever(&server, &namespace, &films, vec![sorted(), stage("document_enrich", there)]).await;
+        let answer = execute(&server, &namespace, &one, json!({})).await;
+        assert_eq!(answer["documents"][0]["person"]["born"], 1890, "{answer:#}");
 
         let refused = async |parameters: Value| {
             let body = json!({"retriever_name": "refused", "collection_identifiers": [films], "stages": [stage("document_enrich", parameters)]});

@@ -17,7 +17,9 @@ use super::parameters::Parameters;
 use super::schema::{When, inside, problem};
 use super::taxonomy::{Finder, Taxonomy, search};
 use super::working::Row;
-use super::{Outcome, Plan, Run, RunError, Searchable, StageProblem, check_inputs, kept};
+use super::{
+    Outcome, Plan, Run, RunError, Searchable, StageProblem, check_inputs, document_enrich, kept,
+};
 use crate::template::{is_template, render_value};
 
 /// Searches of one stage: as many different inputs as documents give.
@@ -52,7 +54,7 @@ pub struct Called {
 pub(crate) struct Inner {
     pub plan: Plan,
     input_schema: IndexMap<String, RetrieverInputSchemaField>,
-    /// Those of the retriever around it where empty.
+    /// That of the stage, else those of the retriever around it, where empty.
     pub collections: Vec<String>,
 }
 
@@ -131,7 +133,7 @@ pub(super) async fn run(
     rows: &[Row],
     most: usize,
 ) -> Result<Vec<Found>, RunError> {
-    let called = called(at, p).await?;
+    let called = within_target(at, p, called(at, p).await?)?;
     let (asks, places) = asks(at, p, &called, rows)?;
     let ran = granted(at, asks.len().min(MAX_RUNS));
     if asks.len() > ran {
@@ -179,7 +181,7 @@ async fn called(at: &Execution, p: &Parameters) -> Result<Called, RunError> {
         return Err(refused(reason));
     }
     if let Some(inner) = &at.inner {
-        return written_out(at, inner);
+        return written_out(at, p, inner);
     }
     let Some(retrievers) = &outside.retrievers else {
         return Err(refused("retrievers are not run here".into()));
@@ -188,13 +190,32 @@ async fn called(at: &Execution, p: &Parameters) -> Result<Called, RunError> {
     retrievers.find(&identifier).await.map_err(refused)
 }
 
-fn written_out(at: &Execution, inner: &Inner) -> Result<Called, RunError> {
+/// The retriever, asked in the collection alone that the stage names, where it names one.
+fn within_target(at: &Execution, p: &Parameters, mut called: Called) -> Result<Called, RunError> {
+    if document_enrich::is_own(p) {
+        return Ok(called);
+    }
+    let targets = document_enrich::targets(at, p)?;
+    let ids: Vec<&str> = targets.iter().map(|c| c.collection_id.as_str()).collect();
+    called
+        .collections
+        .retain(|one| ids.contains(&one.collection_id.as_str()));
+    if called.collections.is_empty() {
+        return Err(RunError::Invalid(format!(
+            "stage `{}`: its retriever does not search the collection of `target_collection_id`",
+            at.stage
+        )));
+    }
+    Ok(called)
+}
+
+fn written_out(at: &Execution, p: &Parameters, inner: &Inner) -> Result<Called, RunError> {
     let mut collections = Vec::new();
     for name in &inner.collections {
         collections.extend(at.collections_named(name)?);
     }
     if inner.collections.is_empty() {
-        collections.clone_from(&at.run.collections);
+        collections = document_enrich::targets(at, p)?;
     }
     Ok(Called {
         finder: Finder {
@@ -296,9 +317,7 @@ fn inner_run(at: &Execution, p: &Parameters, called: &Called, inputs: Object, li
     run.max_time_ms = called.max_time_ms;
     run.outside.depth += 1;
     run.outside.fallen = called.finder.fallen.clone();
-    if kept::time_of(p).is_none() {
-        run.keeping = None;
-    }
+    run.keeping = kept::time_of(p).and_then(|most| Some(run.keeping.take()?.within(most)));
     run
 }
 

@@ -34,7 +34,8 @@ pub(crate) static DEFINITION: Definition = Definition {
             // Not rendered: the name belongs to this stage alone.
             Kind::Template,
             r#""{{COLLECTION_ID}}""#,
-            "Id or name of the collection of the linked documents; the retriever's own where not given",
+            "Id or name of the collection of the linked documents, in which alone `retriever_id` or `retriever_config` search, too; the \
+             retriever's own where not given",
         ),
         member(
             "source_field",
@@ -95,7 +96,8 @@ pub(crate) static DEFINITION: Definition = Definition {
             "retriever_config",
             Kind::Templates,
             "",
-            "The same, told here: `stages`, `collection_identifiers` (the retriever's own where not given), `input_schema`",
+            "The same, told here: `stages`, `collection_identifiers` (`target_collection_id` or the retriever's own where not given), \
+             `input_schema`",
         ),
         member(
             "retriever_inputs",
@@ -291,10 +293,15 @@ async fn read(
     Ok(found)
 }
 
+/// Whether they are those of the retriever.
+pub(super) fn is_own(p: &Parameters) -> bool {
+    p.word("target_collection_id").replace(' ', "") == OWN
+}
+
 /// The collections of the linked documents: those of `target_collection_id`.
 pub(super) fn targets(at: &Execution, p: &Parameters) -> Result<Vec<Searchable>, RunError> {
     let written = p.word("target_collection_id");
-    if written.replace(' ', "") == OWN {
+    if is_own(p) {
         return Ok(at.run.collections.clone());
     }
     let identifier = crate::template::render_text(&written, &at.context)?;

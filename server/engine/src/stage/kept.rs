@@ -77,9 +77,21 @@ pub struct Keeping {
     pub whose: String,
     /// The version of the namespace, known before anything of it was read.
     pub version: (u64, u64),
+    /// How old what is taken from it may be, whatever a stage lets; as old as it gets where not given.
+    pub most: Option<Duration>,
 }
 
 impl Keeping {
+    /// The same for a search within a stage that lets things be kept no longer than this.
+    pub(crate) fn within(mut self, most: Option<Duration>) -> Self {
+        self.most = self.shorter(most);
+        self
+    }
+
+    fn shorter(&self, most: Option<Duration>) -> Option<Duration> {
+        self.most.into_iter().chain(most).min()
+    }
+
     /// What a model said to this question of the same caller.
     pub fn said(&self, question: &Value) -> Option<Arc<Value>> {
         self.kept.models.get(&key_of(self, question))
@@ -123,9 +135,9 @@ pub(crate) fn place(at: &Execution, parameters: &Object, set: &Working) -> Optio
         .part(&run.return_vectors)
         .finish();
     Some(Place {
+        most: keeping.shorter(seconds.map(Duration::from_secs)),
         keeping,
         key,
-        most: seconds.map(Duration::from_secs),
     })
 }
 
@@ -235,8 +247,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// None where the stage is to remember nothing.
     pub fn new(at: &Execution, p: &Parameters, question: Value) -> Option<Self> {
-        at.run.keeping.as_ref()?;
-        let most = time_of(p)?;
+        let most = at.run.keeping.as_ref()?.shorter(time_of(p)?);
         Some(Self { question, most })
     }
 
@@ -265,7 +276,7 @@ pub(crate) fn time_of(p: &Parameters) -> Option<Option<Duration>> {
 /// The place of documents that a stage reads beside those that were found, by what it asks for.
 pub(crate) fn beside(at: &Execution, p: &Parameters, asked: &Value) -> Option<Place> {
     let keeping = at.run.keeping.clone()?;
-    let most = time_of(p)?;
+    let most = keeping.shorter(time_of(p)?);
     let key = Fingerprint::default()
         .text("beside")
         .text(&keeping.whose)
@@ -410,6 +421,7 @@ mod tests {
                 kept: kept.clone(),
                 whose: whose.into(),
                 version: (version, 0),
+                most: None,
             })
         };
         let plan = |more: Value| {

@@ -73,6 +73,7 @@ impl Memory {
                 kept: app.kept.clone(),
                 whose: whose.to_string(),
                 version: app.version_of(&scope.namespace_id),
+                most: None,
             },
             // Keys of one namespace are told nothing of prompts in another.
             near: is_words.then(|| {

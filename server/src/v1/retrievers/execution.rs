@@ -370,6 +370,7 @@ fn keeping<L: Level>(app: &App, scope: &Scope<L>) -> Keeping {
         kept: app.kept.clone(),
         whose: whose.to_string(),
         version: app.version_of(&scope.namespace_id),
+        most: None,
     }
 }
 

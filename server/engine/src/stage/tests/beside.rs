@@ -264,3 +264,38 @@ async fn common_values_make_documents_alike_too() {
     );
     assert_eq!(ids(&answer(list, q()).await), ["a", "d"]);
 }
+
+#[tokio::test]
+async fn a_search_within_is_known_for_as_long_as_its_stage_lets() {
+    let memory = Arc::new(store());
+    let kept = Arc::new(Kept::new(std::time::Duration::from_secs(60)));
+    let asked = async |lets: Value, later: i64| {
+        let mut with = run(Memory::default(), json!({"query": "1,0"}));
+        with.store = memory.clone();
+        with.now += chrono::Duration::seconds(later);
+        with.keeping = Some(Keeping {
+            kept: kept.clone(),
+            whose: "a".into(),
+            version: (1, 0),
+            most: None,
+        });
+        let within = json!([{"stage_name": "s", "config": {"stage_id": "feature_search", "parameters": {"searches": [search(json!({}))]}}}]);
+        let mut enrich = json!({"retriever_config": {"stages": within}});
+        enrich
+            .as_object_mut()
+            .unwrap()
+            .extend(lets.as_object().unwrap().clone());
+        let before = memory.searches.lock().unwrap().len();
+        plan(json!({"document_enrich": enrich}))
+            .run(with)
+            .await
+            .unwrap();
+        memory.searches.lock().unwrap().len() > before
+    };
+    let ten = || json!({"cache_ttl_seconds": 10});
+    assert!(asked(ten(), 0).await);
+    assert!(!asked(ten(), 9).await);
+    assert!(asked(ten(), 11).await);
+    assert!(!asked(json!({}), 30).await);
+    assert!(asked(json!({"cache_ttl_seconds": 0}), 30).await);
+}

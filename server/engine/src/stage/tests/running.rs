@@ -257,6 +257,7 @@ async fn searches_that_differ_in_case_alone_are_not_taken_for_one_another() {
             kept: kept.clone(),
             whose: "a".into(),
             version: (1, 0),
+            most: None,
         });
         let red = json!({"field": "color", "operator": "eq", "value": "RED", "case_sensitive": case_sensitive});
         with.filter = Some(crate::filter::Filter::parse(&red).unwrap());
