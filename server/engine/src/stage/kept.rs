@@ -463,9 +463,6 @@ mod tests {
             ask(json!({"cache_ttl_seconds": 0}), keeping("a", 2)).await,
             None
         );
-        // Whoever asks may ask for what changes with every act.
-        let asked = json!({"fusion": "{{INPUT.fusion}}"});
-        assert_eq!(ask(asked, keeping("a", 2)).await, None);
         assert_eq!(ask(json!({}), None).await, None);
     }
 }
