@@ -249,7 +249,7 @@ fn Published(place: Place, name: RwSignal<String>, active: RwSignal<bool>) -> An
             <Ask open=asked title="Take the page down?".to_owned() label="Take it down" change submit danger=true>
                 <p>"Links to it and frames of it end in nothing, and its name is free for others. The retriever stays."</p>
             </Ask>
-            {rename::dialog(place, name, active, renamed)}
+            {rename::dialog(place, name, renamed)}
         </section>
     }
     .into_any()

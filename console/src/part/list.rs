@@ -1,4 +1,4 @@
-use leptos::{html, prelude::*, web_sys::HtmlElement};
+use leptos::prelude::*;
 use serde_json::json;
 
 use super::{Empty, Icon, Rows, loaded, refusal};
@@ -265,15 +265,13 @@ fn headed(
     fetching: Signal<bool>,
 ) -> AnyView {
     // On narrow windows each cell stands beneath the name of its column.
-    let said: Vec<String> = heads.iter().map(|(name, _)| quoted(name)).collect();
-    let table = NodeRef::<html::Table>::new();
-    Effect::new(move |_| {
-        let Some(table) = table.get() else { return };
-        let style = HtmlElement::style(&table);
-        for (at, name) in said.iter().enumerate() {
-            let _ = style.set_property(&format!("--h{}", at + 1), name);
-        }
-    });
+    let said = |at: usize| {
+        heads
+            .get(at)
+            .map_or_else(String::new, |(name, _)| quoted(name))
+    };
+    let said: [String; NAMED] = std::array::from_fn(said);
+    let [h1, h2, h3, h4, h5, h6, h7, h8, h9, h10] = said;
     let heads = heads.into_iter().map(|(name, class)| {
         let name = match name.is_empty() {
             true => view! { <span class="sr-only">"Actions"</span> }.into_any(),
@@ -283,7 +281,8 @@ fn headed(
     });
     view! {
         <div class="table-wrap" tabindex="0" role="region" aria-label=label class:refetching=move || fetching.get() aria-busy=move || fetching.get().to_string()>
-            <table class="table" node_ref=table>
+            <table class="table" style=("--h1", h1) style=("--h2", h2) style=("--h3", h3) style=("--h4", h4) style=("--h5", h5)
+                style=("--h6", h6) style=("--h7", h7) style=("--h8", h8) style=("--h9", h9) style=("--h10", h10)>
                 <caption class="sr-only">{label}</caption>
                 <thead><tr>{heads.collect::<Vec<_>>()}</tr></thead>
                 <tbody>{rows}</tbody>
@@ -292,6 +291,9 @@ fn headed(
     }
     .into_any()
 }
+
+/// Columns whose names style sheets know.
+const NAMED: usize = 10;
 
 /// A name as style sheets have texts.
 fn quoted(name: &str) -> String {

@@ -11,12 +11,7 @@ use crate::{
 };
 
 /// The dialog that asks for the name: publishing under it changes nothing else of the page.
-pub fn dialog(
-    place: Place,
-    name: RwSignal<String>,
-    active: RwSignal<bool>,
-    open: RwSignal<bool>,
-) -> AnyView {
+pub fn dialog(place: Place, name: RwSignal<String>, open: RwSignal<bool>) -> AnyView {
     let said = expect_context::<Toasts>();
     let send = move |body: Value| -> Answer {
         if name.with_untracked(|name| body["public_name"] == name.as_str()) {
@@ -27,15 +22,14 @@ pub fn dialog(
     };
     let done = move |page: Record| {
         said.say("The page has another name.");
-        // Its name ends its address, and it is open under it.
+        // Its name ends its address.
         let address = page.text("public_url");
         name.set(address.rsplit('/').next().unwrap_or_default().to_owned());
-        active.set(true);
     };
     view! {
         <Fill open title="Give the page another name".to_owned() label="Rename" form=Form::plain("rename") schema="publish/rename"
             start=Callback::new(move |()| json!({"public_name": name.get_untracked()})) send=Callback::new(send) done=Callback::new(done)
-            below=ViewFn::from(move || warning(active.get()))/>
+            below=ViewFn::from(warning)/>
     }
     .into_any()
 }
@@ -50,10 +44,9 @@ fn same() -> Problem {
 }
 
 /// What becomes of what leads to the page.
-fn warning(active: bool) -> AnyView {
-    let paused = (!active).then_some(" It is paused, and stays so under its new name.");
+fn warning() -> AnyView {
     view! {
-        <p>"Links, frames and programs that know the old name are led on to the new one, until another page of the organization takes the old name or this page is taken down."{paused}</p>
+        <p>"Links, frames and programs that know the old name are led on to the new one, until another page of the organization takes the old name or this page is taken down."</p>
     }
     .into_any()
 }
