@@ -119,7 +119,7 @@ both! {
         let near = collection(&server, &namespace, "near", &films()).await;
         let away = collection(&server, &namespace, "away", &films()).await;
         let mut stages = only("night");
-        stages.push(stage("rerank", json!({"query": "night", "document_field": "title", "inference_name": "of_nobody"})));
+        stages.push(stage("web_scrape", json!({"url": "http://127.0.0.3:8080/", "on_error": "skip"})));
         let body = json!({"retriever_name": "both", "collection_identifiers": [near, away], "stages": stages});
         let id = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok()["retriever_id"].as_str().unwrap().to_owned();
         let put_away = json!({"lifecycle_state": "archived", "async_transition": false});
@@ -128,7 +128,7 @@ both! {
         let path = format!("/v1/retrievers/{id}/execute/batch");
         let answer = server.call_in(&namespace, "POST", &path, json!({"queries": [{"inputs": {}}, {"inputs": {}}]})).await.ok();
         assert!(alone["warnings"].to_string().contains("'away' is archived"), "{alone:#}");
-        assert_eq!(alone["degraded"].as_array().unwrap().len(), 1, "{alone:#}");
+        assert_ne!(alone["degraded"], json!([]), "{alone:#}");
         for one in answer["results"].as_array().unwrap() {
             assert_eq!((&one["warnings"], &one["degraded"]), (&alone["warnings"], &alone["degraded"]), "{one:#}");
         }

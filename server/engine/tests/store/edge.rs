@@ -162,6 +162,8 @@ async fn an_index_keeps_the_nearest() {
     let dir = tempfile::tempdir().unwrap();
     let options = EdgeOptions {
         indexing_threshold_kb: Some(50),
+        // An index is built slowly by a debug build beside others.
+        deadline: Duration::from_secs(120),
         ..options()
     };
     let store = Edge::open(dir.path(), options).unwrap();
