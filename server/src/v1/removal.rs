@@ -1,15 +1,17 @@
 //! Removals that take longer than a request. The request takes the thing out of everybody's reach and leaves a task;
 //! the task frees files, documents and rows. Each step may be repeated, so a removal that was cut off starts again.
 
+mod closing;
 mod gone;
 mod leftover;
 mod made;
 mod uploaded;
 
-use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, TaskType, UploadResponse, Value};
+use loupe_wire::{ObjectResponse, TaskType, UploadResponse, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+pub use closing::close_batches;
 pub use leftover::{Left, leave, leave_in, run as remove_files};
 pub use made::{remove_from, tell_events};
 
@@ -27,7 +29,7 @@ use crate::{
     args,
     db::{Json, Tx},
     error::{ApiError, Result},
-    jobs::{self, Claim},
+    jobs::Claim,
 };
 
 /// Kinds of the queue's work.
@@ -49,11 +51,6 @@ crate::sql! {
     const DELETE_PROCESSED = "DELETE FROM processed WHERE namespace_id = $1 AND object_id = $2";
     const UPLOADS = "SELECT upload_id, data FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) LIMIT $3";
     const DELETE_UPLOAD = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
-    const ACTIVE_BATCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
-    // Chunks and reports of batches that were still running: nothing of them goes on.
-    const CANCEL_BATCHES = "UPDATE batches SET status = 'CANCELED', updated_at = $3 WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING') RETURNING data";
-    // Nor is any of them looked after, or retried.
-    const UNWATCH = "UPDATE batches SET due_at = NULL WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND due_at IS NOT NULL";
     const DELETE_BATCH_OBJECTS = "DELETE FROM batch_objects WHERE batch_id IN (SELECT batch_id FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
     const DELETE_BATCHES = "DELETE FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
     // Buckets that were being split into batches.
@@ -87,48 +84,6 @@ crate::sql! {
     const DELETE_AWAY_REMOVALS = "DELETE FROM away_removals WHERE namespace_id = $1";
     const DELETE_PREVIEWS = "DELETE FROM page_previews WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
-}
-
-/// Refuses while batches of the bucket (of the namespace, without one) wait or run, unless forced: then they are
-/// canceled with the removal. Answers with these, which whoever calls tells of when all that it holds is held.
-pub async fn close_batches(
-    tx: &mut Tx,
-    namespace_id: &str,
-    bucket_id: &str,
-    force: bool,
-    now: i64,
-) -> Result<Vec<BatchModel>> {
-    let active = tx
-        .number(ACTIVE_BATCHES, args![namespace_id, bucket_id])
-        .await?;
-    if active > 0 && !force {
-        return Err(ApiError::conflict(
-            "",
-            format!("batches that wait or run: {active}; cancel them first, or force the removal"),
-        )
-        .with("batches", active));
-    }
-    let args = args![namespace_id, bucket_id, now];
-    let canceled: Vec<(Json<BatchModel>,)> = tx.all(CANCEL_BATCHES, args).await?;
-    tx.run(UNWATCH, args![namespace_id, bucket_id]).await?;
-    // Their chunks too, which nobody could end once the batch is gone.
-    let of = if bucket_id.is_empty() {
-        "namespace"
-    } else {
-        "bucket"
-    };
-    let mut closed = Vec::with_capacity(canceled.len());
-    for (Json(batch),) in canceled {
-        let task_id = batch.task_id.as_deref().unwrap_or_default();
-        jobs::cancel_children(tx, task_id, now).await?;
-        tasks::store::change(tx, task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;
-        closed.push(BatchModel {
-            status: TaskStatusEnum::Canceled,
-            status_message: Some(format!("its {of} was removed")),
-            ..batch
-        });
-    }
-    Ok(closed)
 }
 
 /// Published pages stop answering with the request that removes their namespace.

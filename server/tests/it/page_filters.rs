@@ -22,6 +22,18 @@ fn value(said: &str, count: u32) -> String {
     format!("<span>{said}</span><span class=\"n\">{count}</span>")
 }
 
+/// A namespace, and where a retriever over one film is published.
+async fn unpublished(server: &Server) -> (String, String) {
+    let namespace = server.namespace("films").await;
+    let films = collection(server, &namespace, "films", &[json!({"title": "Faust"})]).await;
+    let all = stage(
+        "attribute_filter",
+        json!({"field": "title", "operator": "exists"}),
+    );
+    let id = retriever(server, &namespace, &films, vec![all]).await;
+    (namespace, format!("/v1/retrievers/{id}/publish"))
+}
+
 both! {
     async fn a_page_counts_its_filters_where_its_retriever_does_not(server) {
         let namespace = server.namespace("films").await;
@@ -199,11 +211,7 @@ both! {
     }
 
     async fn publishing_again_keeps_what_it_does_not_say(server) {
-        let namespace = server.namespace("films").await;
-        let films = collection(&server, &namespace, "films", &[json!({"title": "Faust"})]).await;
-        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
-        let id = retriever(&server, &namespace, &films, vec![all]).await;
-        let path = format!("/v1/retrievers/{id}/publish");
+        let (namespace, path) = unpublished(&server).await;
         let call = async |method: &str, body: Value| server.call_in(&namespace, method, &path, body).await.ok();
         let display = json!({"title": "Films", "inputs": [], "exposed_fields": ["title"], "extensions": {"embed": {"frame_ancestors": ["https://a.example"]}}});
         call("POST", json!({"public_name": "films", "description": "Old ones.", "category": "film", "tags": ["silent"], "include_metadata": false,
@@ -228,11 +236,7 @@ both! {
     }
 
     async fn publishing_again_opens_no_page_that_is_paused(server) {
-        let namespace = server.namespace("films").await;
-        let films = collection(&server, &namespace, "films", &[json!({"title": "Faust"})]).await;
-        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
-        let id = retriever(&server, &namespace, &films, vec![all]).await;
-        let path = format!("/v1/retrievers/{id}/publish");
+        let (namespace, path) = unpublished(&server).await;
         let call = async |method: &str, body: Value| server.call_in(&namespace, method, &path, body).await.ok();
         let visited = async |name: &str| Server::send(server.request("GET", &format!("/r/{name}"))).await.status;
         call("POST", json!({"public_name": "films"})).await;

@@ -107,6 +107,7 @@ pub mod defaults;
 #[doc(hidden)]
 pub mod patterns;
 pub mod reading;
+mod source_adapter;
 
 pub use access::*;
 pub use account::*;
@@ -188,6 +189,7 @@ pub use schema::*;
 pub use secret::*;
 pub use snapshot::*;
 pub use snapshot_frontier::*;
+pub use source_adapter::*;
 pub use stage::*;
 pub use stage_learning::*;
 pub use sync::*;
