@@ -2,7 +2,7 @@
 
 mod together;
 
-pub use together::beside;
+pub use together::{beside, held_up, release, run};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};

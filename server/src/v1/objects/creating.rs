@@ -323,14 +323,20 @@ pub async fn create(
 
 type Made = Vec<Result<(ObjectResponse, Outcome)>>;
 
-/// Names of content that is to be there once, in one order for all, so that no two transactions wait for each other.
-fn duplicates(drafts: &[Draft]) -> BTreeSet<String> {
-    let once = drafts.iter().filter(|draft| draft.skip_duplicates);
-    let name = |draft: &Draft| {
-        let (bucket_id, hash) = (&draft.object.bucket_id, &draft.columns.content_hash);
-        format!("objects {bucket_id} {hash}")
+/// Names of what is to be there once, content and keys, in one order for all, so that no two transactions wait for each other.
+/// Nobody waits for a key of one draft alone while that one waits.
+fn once(drafts: &[Draft]) -> BTreeSet<String> {
+    let is_one = drafts.len() == 1;
+    let of = |draft: &Draft| {
+        let (bucket_id, columns) = (&draft.object.bucket_id, &draft.columns);
+        let content = draft.skip_duplicates.then_some(&columns.content_hash);
+        let keys = [&columns.unique_key, &columns.idempotency_key];
+        let keys = keys.into_iter().flatten().filter(|_| !is_one);
+        let names = content.into_iter().chain(keys);
+        let names = names.map(|value| format!("objects {bucket_id} {value}"));
+        names.collect::<Vec<_>>()
     };
-    once.map(name).collect()
+    drafts.iter().flat_map(of).collect()
 }
 
 /// Writes drafts and their events in one transaction; each is made or refused by itself. Files that a draft replaced go
@@ -348,7 +354,7 @@ async fn write(app: &App, scope: &Scope<Write>, drafts: Vec<Draft>) -> Result<Ma
         .db()
         .transact(undo, move |tx| {
             Box::pin(async move {
-                for name in duplicates(&drafts) {
+                for name in once(&drafts) {
                     tx.lock(&name).await?;
                 }
                 let (mut made, mut replaced) = (Vec::with_capacity(drafts.len()), Vec::new());

@@ -236,8 +236,12 @@ pub async fn update(
                 object.extra = fields;
                 object.key_prefix = change.key_prefix.or(object.key_prefix);
                 object.updated_at = Some(clock::time(now));
-                if !store::update(tx, &namespace_id, &object, &columns, now).await? {
-                    return Err(ApiError::not_found("object", &object_id));
+                match store::update(tx, &namespace_id, &object, &columns, now).await {
+                    Ok(true) => {}
+                    Ok(false) => return Err(ApiError::not_found("object", &object_id)),
+                    // Somebody took the key since it was looked for.
+                    Err(error) if error.has_code("name_taken") => return Err(key_taken()),
+                    Err(error) => return Err(error),
                 }
                 let payload = payload(&object);
                 push_event(tx, &org_id, &namespace_id, "object.updated", payload, now).await?;
@@ -258,12 +262,13 @@ async fn check_unique(
     let same = store::Same::UniqueKey(key);
     let other = store::find_same(tx, namespace_id, bucket_id, same).await?;
     if other.is_some_and(|other| other.object_id != object.object_id) {
-        return Err(ApiError::conflict(
-            "unique_key_conflict",
-            "another object has this unique key",
-        ));
+        return Err(key_taken());
     }
     Ok(())
+}
+
+fn key_taken() -> ApiError {
+    ApiError::conflict("unique_key_conflict", "another object has this unique key")
 }
 
 /// The columns of an object that keeps its files and has other fields.

@@ -1,6 +1,6 @@
 //! Objects that are made and removed by several at once, and writes that fail.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use secrecy::ExposeSecret;
 use sqlx::{Connection, PgConnection};
@@ -14,13 +14,31 @@ pub async fn beside(server: &Server) -> PgConnection {
     PgConnection::connect(url).await.unwrap()
 }
 
-async fn run(connection: &mut PgConnection, sql: &'static str) {
+pub async fn run(connection: &mut PgConnection, sql: &'static str) {
     sqlx::query(sql).execute(connection).await.unwrap();
 }
 
-/// Commits what holds the others up, once they wait for it.
-async fn release(mut connection: PgConnection) {
-    tokio::time::sleep(Duration::from_millis(700)).await;
+/// Who waits for a lock in this database.
+const WAITING: &str = "SELECT COUNT(DISTINCT pid) FROM pg_locks WHERE NOT granted AND pid IN \
+    (SELECT pid FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()))";
+
+/// Until so many others wait for what this connection holds.
+pub async fn held_up(connection: &mut PgConnection, count: i64) {
+    let start = Instant::now();
+    loop {
+        let waiting = sqlx::query_scalar(WAITING).fetch_one(&mut *connection);
+        let waiting: i64 = waiting.await.unwrap();
+        if waiting >= count {
+            return;
+        }
+        assert!(start.elapsed().as_secs() < 60, "{waiting} wait");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Commits what holds others up, once so many wait for it.
+pub async fn release(mut connection: PgConnection, count: i64) {
+    held_up(&mut connection, count).await;
     run(&mut connection, "COMMIT").await;
 }
 
@@ -45,7 +63,7 @@ async fn what_somebody_makes_at_the_same_time_is_found() {
     let waits = written_beside(&server, None, "k").await;
     let many = json!({"objects": [{"title": "a"}, {"title": "b", "idempotency_key": "k"}, {"title": "c"}]});
     let batch = format!("{path}/batch");
-    let (made, ()) = futures::future::join(call(&batch, many), release(waits)).await;
+    let (made, ()) = futures::future::join(call(&batch, many), release(waits, 1)).await;
     let made = made.ok();
     assert_eq!(
         (&made["succeeded_count"], &made["failed_count"]),
@@ -73,7 +91,7 @@ async fn a_unique_key_that_somebody_takes_at_the_same_time_is_updated_or_refused
         ),
         call(path.clone(), json!({"title": "a", "year": 4})),
     );
-    let ((updated, refused), ()) = futures::future::join(asked, release(waits)).await;
+    let ((updated, refused), ()) = futures::future::join(asked, release(waits, 2)).await;
     let updated = updated.ok();
     assert_eq!(
         (id(&updated), &updated["year"]),
@@ -103,8 +121,119 @@ async fn a_removal_is_told_once() {
             .await
     };
     let both = futures::future::join(remove(), remove());
-    futures::future::join(both, release(waits)).await;
+    futures::future::join(both, release(waits, 2)).await;
     assert_eq!(server.events("object.deleted").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unique_key_that_somebody_takes_beside_a_change_refuses_it() {
+    let server = Server::start(Database::Postgres).await;
+    let unique = json!({"unique_key": {"fields": ["title"]}});
+    let (namespace, bucket) = bucket(&server, unique).await;
+    let path = format!("{bucket}/objects");
+    let made = server
+        .call_in(&namespace, "POST", &path, json!({"title": "first"}))
+        .await
+        .ok();
+    let one = format!("{path}/{}", id(&made));
+    let waits = written_beside(&server, Some(r#"["a"]"#), "k").await;
+    let change = server.call_in(&namespace, "PATCH", &one, json!({"title": "a"}));
+    let (refused, ()) = futures::future::join(change, release(waits, 1)).await;
+    let refused = refused.error(409, "ConflictError");
+    assert_eq!(refused["error"]["code"], "unique_key_conflict");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_that_two_send_in_either_order_are_both_written() {
+    let server = Server::start(Database::Postgres).await;
+    let unique = json!({"unique_key": {"fields": ["title"], "default_policy": "upsert"}});
+    let (namespace, bucket) = bucket(&server, unique).await;
+    let path = format!("{bucket}/objects");
+    let batch = format!("{path}/batch");
+    let send = |titles: [&str; 2], year: i64| {
+        let objects = titles.map(|title| json!({"title": title, "year": year}));
+        server.call_in(&namespace, "POST", &batch, json!({"objects": objects}))
+    };
+    send(["a", "b"], 1).await.ok();
+    let (mut waits, mut counts) = (beside(&server).await, beside(&server).await);
+    run(&mut waits, "BEGIN").await;
+    run(
+        &mut waits,
+        "SELECT 1 FROM objects WHERE unique_key = '[\"a\"]' FOR UPDATE",
+    )
+    .await;
+    // The first one waits for the object that is held, then the second, which comes to the other object before.
+    let second = async {
+        held_up(&mut counts, 1).await;
+        send(["b", "a"], 3).await
+    };
+    let both = futures::future::join(send(["a", "b"], 2), second);
+    let ((first, second), ()) = futures::future::join(both, release(waits, 2)).await;
+    for (answer, year) in [(first, 2), (second, 3)] {
+        let answer = answer.ok();
+        assert_eq!(answer["succeeded_count"], 2, "{answer:#}");
+        assert_eq!(answer["succeeded"][1]["year"], year, "{answer:#}");
+    }
+}
+
+/// What is read, edited and written back whole is held meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_that_two_change_beside_each_other_both_hold() {
+    let server = Server::start(Database::Postgres).await;
+    let (namespace, bucket) = bucket(&server, json!({})).await;
+    let collection = json!({"collection_name": "texts", "source": {"type": "bucket", "bucket_ids": [bucket.rsplit('/').next()]},
+        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+    let retriever = json!({"retriever_name": "all", "collection_identifiers": ["texts"], "input_schema": {}, "stages": [
+        {"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
+            "conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]});
+    let call = async |method: &str, path: &str, body: Value| {
+        server.call_in(&namespace, method, path, body).await.ok()
+    };
+    let object = call("POST", &format!("{bucket}/objects"), json!({"title": "a"})).await;
+    let object = format!("{bucket}/objects/{}", id(&object));
+    call("POST", "/v1/collections", collection).await;
+    call("POST", "/v1/retrievers", retriever).await;
+    let said = json!({"description": "said"});
+    let own = json!({"metadata": {"by": "another"}});
+    let changes = [
+        (
+            object,
+            "objects",
+            json!({"year": 1}),
+            json!({"own": "more"}),
+        ),
+        (bucket, "buckets", said.clone(), own.clone()),
+        (
+            "/v1/collections/texts".into(),
+            "collections",
+            said.clone(),
+            own,
+        ),
+        (
+            "/v1/retrievers/all".into(),
+            "retrievers",
+            said,
+            json!({"tags": ["new"]}),
+        ),
+    ];
+    for (path, table, one, other) in changes {
+        let mut waits = beside(&server).await;
+        run(&mut waits, "BEGIN").await;
+        let hold = format!("SELECT 1 FROM {table} FOR UPDATE");
+        let hold = sqlx::query(sqlx::AssertSqlSafe(hold));
+        hold.execute(&mut waits).await.unwrap();
+        let both = futures::future::join(
+            call("PATCH", &path, one.clone()),
+            call("PATCH", &path, other.clone()),
+        );
+        futures::future::join(both, release(waits, 2)).await;
+        let shown = call("GET", &path, Value::Null).await;
+        for sent in [one, other] {
+            for (name, value) in sent.as_object().unwrap() {
+                assert_eq!(&shown[name], value, "{path}: {shown:#}");
+            }
+        }
+    }
 }
 
 both! {

@@ -1,7 +1,7 @@
 //! Looks that wait, that are repeated, and that others change beside them.
 
 use super::*;
-use crate::objects::beside;
+use crate::objects::{beside, release, run};
 
 both! {
     async fn storages_that_do_not_answer_hold_up_nothing_else(server) {
@@ -125,18 +125,13 @@ async fn two_changes_at_once_are_both_kept() {
     place.still(&server, &sync).await;
     // Both are on their way before either may write.
     let mut beside = beside(&server).await;
-    for sql in ["BEGIN", "SELECT 1 FROM syncs FOR UPDATE"] {
-        sqlx::query(sql).execute(&mut beside).await.unwrap();
-    }
+    run(&mut beside, "BEGIN").await;
+    run(&mut beside, "SELECT 1 FROM syncs FOR UPDATE").await;
     let changes = futures::future::join(
         place.call(&server, "PATCH", &sync, json!({"description": "mine"})),
         place.call(&server, "PATCH", &sync, json!({"batch_size": 7})),
     );
-    let release = async {
-        tokio::time::sleep(Duration::from_millis(700)).await;
-        sqlx::query("COMMIT").execute(&mut beside).await.unwrap();
-    };
-    futures::future::join(changes, release).await;
+    futures::future::join(changes, release(beside, 2)).await;
     let kept = place.call(&server, "GET", &sync, Value::Null).await;
     assert_eq!(
         (&kept["description"], &kept["batch_size"]),
