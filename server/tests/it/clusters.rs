@@ -1,5 +1,6 @@
 //! Clusters: gathered by vectors and attributes, named, told to documents, measured against the execution before.
 
+mod beside;
 mod naming;
 mod parameters;
 mod pictures;

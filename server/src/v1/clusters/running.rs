@@ -195,7 +195,7 @@ pub(super) async fn amend(
     now: i64,
     edit: impl FnOnce(&mut Stored) + Send,
 ) -> Result<()> {
-    let mut stored = match CLUSTERS.find_in(tx, namespace_id, cluster_id).await {
+    let mut stored = match CLUSTERS.hold(tx, namespace_id, cluster_id).await {
         Ok(found) => found.data.0,
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error),

@@ -13,7 +13,7 @@ use super::{
     find,
     members::{self, Member, Members},
     running::MAX_RUNS,
-    store::{self, Run},
+    store::{self, CLUSTERS, Run},
 };
 use crate::{
     app::App,
@@ -421,6 +421,8 @@ async fn amend(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // Of two changes at once the second one sees the first.
+                CLUSTERS.hold(tx, &namespace_id, &cluster_id).await?;
                 let mut run = store::find_in(tx, &namespace_id, &cluster_id, &run_id).await?;
                 if run.is_active() {
                     return Err(ApiError::conflict("", "the execution has not ended"));
