@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::{
     batches::{ended, library, object, process},
     both,
-    harness::Server,
+    harness::{Database, Server},
+    objects::{beside, held_up, release, run},
     webhooks::{Receiver, is_signed, secret},
 };
 
@@ -17,6 +18,32 @@ async fn notes(server: &Server) -> (String, String) {
         object(server, &namespace, &bucket, "note", text).await;
     }
     (namespace, bucket)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_added_while_a_batch_is_submitted_is_counted() {
+    let server = Server::start(Database::Postgres).await;
+    let (namespace, bucket) = notes(&server).await;
+    let call = async |path: &str, body: Value| {
+        let path = format!("/v1/buckets/{bucket}{path}");
+        server.call_in(&namespace, "POST", &path, body).await.ok()
+    };
+    let listed = call("/objects/list", json!({})).await;
+    let [one, other] = [0, 1].map(|number| listed["results"][number]["object_id"].clone());
+    let draft = call("/batches", json!({"object_ids": [one]})).await;
+    let path = format!("/batches/{}", draft["batch_id"].as_str().unwrap());
+    let (mut waits, mut counts) = (beside(&server).await, beside(&server).await);
+    run(&mut waits, "BEGIN").await;
+    run(&mut waits, "SELECT 1 FROM batches FOR UPDATE").await;
+    // Its objects are read before the other one is among them.
+    let submitted = async {
+        held_up(&mut counts, 1).await;
+        call(&format!("{path}/submit"), json!({})).await
+    };
+    let objects = format!("{path}/objects");
+    let both = futures::future::join(call(&objects, json!({"object_ids": [other]})), submitted);
+    let ((_, task), ()) = futures::future::join(both, release(waits, 2)).await;
+    assert_eq!(task["additional_data"]["object_count"], 2, "{task:#}");
 }
 
 both! {

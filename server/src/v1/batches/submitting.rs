@@ -286,7 +286,7 @@ pub async fn queue(
     request: SubmitBatchRequest,
     again: Again,
 ) -> Result<(TaskResponse, u64)> {
-    let submission = submission(app, scope, bucket_id, batch_id, request, &again).await?;
+    let mut submission = submission(app, scope, bucket_id, batch_id, request, &again).await?;
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
     let pause = i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000;
     let (id, bucket_id, now) = (
@@ -303,6 +303,8 @@ pub async fn queue(
                 let put_back = again.put_back(tx, &batch, now).await?;
                 again.renew(&mut batch);
                 check_pause(tx, &batch, pause, now).await?;
+                // Somebody may have added some since they were read.
+                submission.objects = store::counts(tx, &id).await?.total;
                 let task = write(tx, &org_id, &namespace_id, batch, submission, now).await?;
                 Ok((task, put_back))
             })
