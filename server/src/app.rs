@@ -43,7 +43,7 @@ use crate::{
         batches::Members,
         billing::Stored,
         collections::Counts,
-        documents::Writers,
+        documents::{Journalled, Writers},
         notifications::Listeners,
         retrievers::{Acts, Answers, History, ReadyRetrievers, Used},
     },
@@ -78,6 +78,8 @@ pub struct Inner {
     pub history: History,
     /// Who writes which documents right now.
     pub writers: Writers,
+    /// Which entries of the document journal are this process's own.
+    pub journalled: Journalled,
     /// The last number given to an entry of the document journal.
     journal_seq: AtomicI64,
     /// Entries that the document store has taken and not flushed.
@@ -215,6 +217,7 @@ impl App {
             ingest,
             history: History::default(),
             writers: Writers::default(),
+            journalled: Journalled::default(),
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
             // Another process may revoke a key; it must be refused everywhere within a second, and a read takes a while.

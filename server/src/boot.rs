@@ -343,10 +343,15 @@ pub fn start_work(app: &App) {
         }
     });
     let trimmer = app.clone();
+    // Others read what waits in the journal, and a cluster has nothing to flush.
+    let pause = match app.config().qdrant_url.is_empty() {
+        true => Duration::from_secs(2),
+        false => Duration::from_millis(100),
+    };
     app.spawn(async move {
         while !trimmer.stop.is_cancelled() {
             tokio::select! {
-                () = tokio::time::sleep(Duration::from_secs(2)) => {}
+                () = tokio::time::sleep(pause) => {}
                 () = trimmer.stop.cancelled() => {}
             }
             if let Err(error) = documents::trim(&trimmer).await {

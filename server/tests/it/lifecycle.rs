@@ -1,6 +1,11 @@
 //! What a collection is for at the moment, and its schema brought up to its documents.
 
-use loupe_server::{args, db::Arg};
+use loupe_engine::store::{Reach, WithVectors};
+use loupe_server::{
+    args,
+    db::Arg,
+    v1::collections::{self, COLLECTIONS},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -209,14 +214,17 @@ both! {
         let listed = server.call_in(&namespace, "GET", &documents, Value::Null).await.ok();
         let [first, other] = [0, 1].map(|number| listed["results"][number].clone());
         let ids = [&first, &other].map(|one| one["document_id"].as_str().unwrap().to_owned());
-        let entry = json!({
-            "operation": "delete", "namespace_id": namespace, "collection_id": first["collection_id"], "document_ids": ids,
-        });
+        let collection = COLLECTIONS.find(server.app.db(), &namespace, "things").await.unwrap();
+        let spec = collections::spec(&server.app, &namespace, &collection);
+        let reach = Reach { namespace_id: namespace.clone(), collection_ids: vec![collection.id.clone()], principal: None };
+        let mut left = server.app.store().get(&reach, &ids, WithVectors::Yes).await.unwrap();
+        left.iter_mut().for_each(|one| drop(one.payload.insert("title".into(), json!("left"))));
+        let entry = json!({"operation": "upsert", "collection": spec, "documents": left});
         let insert = "INSERT INTO document_journal (seq, namespace_id, collection_id, operation, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
         let place = (namespace.clone(), first["collection_id"].as_str().unwrap().to_owned());
         let (seq, now) = (server.app.next_journal_seq(), server.app.clock().micros());
         server.app.db().write(move |tx| Box::pin(async move {
-            tx.run(insert, args![seq, place.0, place.1, "delete", now, Arg::json(&entry)]).await
+            tx.run(insert, args![seq, place.0, place.1, "upsert", now, Arg::json(&entry)]).await
         })).await.unwrap();
         // Another process writes since, and has it in the document store before anybody finds what was left.
         server.call_in(&namespace, "PATCH", &format!("{documents}/{}", ids[0]), json!({"title": "newer"})).await.ok();
@@ -224,8 +232,8 @@ both! {
         let server = server.restart().await;
         let kept = server.call_in(&namespace, "GET", &format!("{documents}/{}", ids[0]), Value::Null).await;
         assert_eq!(kept.ok()["title"], "newer");
-        let gone = server.call_in(&namespace, "GET", &format!("{documents}/{}", ids[1]), Value::Null).await;
-        assert_eq!(gone.status, 404);
+        let written = server.call_in(&namespace, "GET", &format!("{documents}/{}", ids[1]), Value::Null).await;
+        assert_eq!(written.ok()["title"], "left");
         loupe_server::v1::documents::trim(&server.app).await.unwrap();
         let left = server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM document_journal", vec![]).await.unwrap();
         assert_eq!(left, 0);

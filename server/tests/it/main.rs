@@ -146,3 +146,4 @@ mod unread;
 mod unresolved;
 mod uploads;
 mod webhooks;
+mod written_beside;

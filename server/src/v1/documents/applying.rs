@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use loupe_engine::store::{Reach, Selection, StoreError};
 
-use super::journal::{self, Entry};
-use crate::{app::App, db::Json, error::Result};
+use super::{journal::Entry, others};
+use crate::{app::App, error::Result};
 
 /// Applies an entry that was just written. One that is refused for good is taken back: a start would find it refused again.
 ///
-/// Where others may write its documents at the same time, `in_order` has what was journalled last stay, whoever comes to the
-/// store first. Answers the documents that were written behind this entry.
+/// Where other processes may write its documents at the same time, `in_order` has what was journalled last stay, whoever comes to
+/// the store first. Answers the documents that were written behind this entry.
 pub(super) async fn apply(
     app: &App,
     seq: i64,
@@ -23,20 +23,23 @@ pub(super) async fn apply(
         true => entry.ids().cloned().collect(),
         false => HashSet::new(),
     };
+    app.journalled.note(seq);
     let applied = put(app, entry).await;
     // The journal keeps what comes behind an entry until that one is known to be applied.
     let behind = match applied.is_ok() && in_order {
-        true => put_behind(app, (&place.0, &place.1), seq, &ids).await?,
-        false => HashSet::new(),
+        true => put_behind(app, (&place.0, &place.1), seq, &ids).await,
+        false => Ok(HashSet::new()),
     };
-    if applied.is_ok() || matches!(applied, Err(StoreError::Invalid(_))) {
-        app.journal_applied(seq);
+    match (&applied, &behind) {
+        (Ok(()), Ok(_)) | (Err(StoreError::Invalid(_)), _) => app.journal_applied(seq),
+        // Whichever process puts it into the store again.
+        _ => app.journalled.forget(&[seq]),
     }
     applied?;
-    Ok(behind)
+    behind
 }
 
-/// Puts again what was journalled of documents behind an entry, until nothing more comes.
+/// Puts again what others have journalled of documents behind an entry, until nothing more comes.
 async fn put_behind(
     app: &App,
     place: (&str, &str),
@@ -46,7 +49,7 @@ async fn put_behind(
     let mut behind = HashSet::new();
     loop {
         let mut is_more = false;
-        for (seq, _, _, Json(mut entry)) in journal::behind(app, place, after).await? {
+        for (seq, mut entry) in others::behind(app, place, after).await? {
             after = seq;
             entry.retain(|id| ids.contains(id));
             let its: Vec<String> = entry.ids().cloned().collect();

@@ -14,9 +14,9 @@ use loupe_wire::{
 use super::{
     checking::{Checks, words},
     editing::{Tries, change},
-    may, settle,
+    may,
     sight::Sight,
-    writing::{Beside, save},
+    writing::{Beside, CHANGED, save},
 };
 use crate::{
     app::App,
@@ -70,6 +70,9 @@ pub async fn update_many(
         .transpose()?;
     many.set_matching(filter, &data).await
 }
+
+/// What became of each of some updates.
+type Told = Vec<Option<BatchDocumentUpdateResult>>;
 
 /// Documents of one collection that are changed by one request.
 struct Many<'a> {
@@ -142,20 +145,27 @@ impl Many<'_> {
     }
 
     /// Sets members of documents as they are now; answers what became of each update, none where its document is not there, or
-    /// is not as the filter says any more.
-    async fn set(
-        &self,
-        updates: &[BatchDocumentUpdate],
-        filter: Option<&Filter>,
-    ) -> Result<Vec<Option<BatchDocumentUpdateResult>>> {
-        let (namespace_id, collection_id) = (&self.scope.namespace_id, &self.collection.id);
+    /// is not as the filter says any more. Where other processes go on changing some of them, the others are written without those.
+    async fn set(&self, updates: &[BatchDocumentUpdate], filter: Option<&Filter>) -> Result<Told> {
         let mut tries = Tries::new(self.app, self.scope);
-        loop {
+        let set = loop {
             let set = self.set_once(updates, filter, &tries).await;
             if let Some(set) = tries.outcome(set) {
-                return set;
+                break set;
             }
-            settle(self.app, namespace_id, collection_id).await?;
+        };
+        match (set, updates) {
+            (Err(error), [one]) if error.has_code(CHANGED) => {
+                let told = result(&one.document_id, Some(&error.message()));
+                Ok(vec![Some(told)])
+            }
+            (Err(error), many) if error.has_code(CHANGED) => {
+                let (first, rest) = many.split_at(many.len() / 2);
+                let mut told = Box::pin(self.set(first, filter)).await?;
+                told.extend(Box::pin(self.set(rest, filter)).await?);
+                Ok(told)
+            }
+            (set, _) => set,
         }
     }
 
@@ -164,12 +174,13 @@ impl Many<'_> {
         updates: &[BatchDocumentUpdate],
         filter: Option<&Filter>,
         tries: &Tries<'_>,
-    ) -> Result<Vec<Option<BatchDocumentUpdateResult>>> {
+    ) -> Result<Told> {
         let ids = updates.iter().map(|update| update.document_id.clone());
         let ids: Vec<String> = ids.collect();
         let turn = self.app.writers.turn(&ids).await;
         let since = tries.since().await?;
-        let found = self.sight.get(self.app, &ids, WithVectors::Yes).await?;
+        let sight = self.sight;
+        let found = sight.current(self.app, &ids, WithVectors::Yes).await?;
         let matcher = filter.map(Filter::matcher);
         let is_meant = |one: &Document| {
             let matcher = matcher.as_ref();
@@ -195,7 +206,7 @@ impl Many<'_> {
         documents.retain(|id, _| written.contains(id));
         if !documents.is_empty() {
             let beside = Beside {
-                since,
+                since: Some(since),
                 turn: Some(turn),
                 ..Beside::default()
             };

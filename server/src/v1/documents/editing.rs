@@ -1,5 +1,5 @@
-//! Changes of documents. Each is read, changed and written back whole in one turn, so nobody of this process writes it in between;
-//! whoever finds that another process did reads it again.
+//! Changes of documents. Each is read as it was journalled last, changed and written back whole in one turn, so nobody of this
+//! process writes it in between; whoever finds that another process did reads it again.
 
 use loupe_engine::store::{CollectionSpec, Document, WithVectors};
 use loupe_wire::{
@@ -11,19 +11,19 @@ use super::{
     checking, files,
     keeping::without_nul,
     noted::Noted,
-    settle, sharing,
+    others, sharing,
     writing::{Beside, CHANGED, SYSTEM, check_id, save},
 };
 use crate::{
     app::App,
     auth::{Level, Scope, Write},
     db::Record,
-    error::Result,
+    error::{ApiError, Result},
     v1::{collections, events},
 };
 
-/// Documents that several processes change at once are read again so many times; then the last word counts.
-const TRIES: usize = 5;
+/// Documents that several processes change at once are read again so many times; then the change is refused.
+const TRIES: usize = 10;
 
 /// The tries of a change: reads what it is to be as read after, and asks whether another try is due.
 pub(super) struct Tries<'t> {
@@ -41,12 +41,9 @@ impl<'t> Tries<'t> {
         }
     }
 
-    /// The event after which the documents of this try are read; none for the last one, whose word counts.
-    pub async fn since(&self) -> Result<Option<i64>> {
-        match self.left {
-            0 => Ok(None),
-            _ => events::newest(self.app.db(), self.org_id).await.map(Some),
-        }
+    /// The event after which the documents of this try are read.
+    pub async fn since(&self) -> Result<i64> {
+        events::newest(self.app.db(), self.org_id).await
     }
 
     /// The outcome of a try; none where another process came between.
@@ -86,18 +83,7 @@ impl Edit<'_> {
             if let Some(edited) = tries.outcome(edited) {
                 return edited;
             }
-            self.wait().await?;
         }
-    }
-
-    /// Until the store has what another process wrote.
-    async fn wait(&self) -> Result<()> {
-        let (app, scope) = (self.app, self.scope);
-        let operation = self.operation();
-        let (collection, _) = super::open(app, scope, self.collection, operation).await?;
-        settle(app, &scope.namespace_id, &collection.id)
-            .await
-            .map(drop)
     }
 
     fn operation(&self) -> NamespaceOperation {
@@ -125,7 +111,7 @@ impl Edit<'_> {
         let (document, noted) = self.changed(&collection, document).await?;
         let beside = Beside {
             noted,
-            since,
+            since: Some(since),
             turn: Some(turn),
             ..Beside::default()
         };
@@ -237,10 +223,11 @@ pub async fn set_acl(
 }
 
 /// Writes into documents what work of the server found out before: into those that are there still, as they are now, and that
-/// `change` makes other ones. Answers their ids.
+/// `change` makes other ones. Answers their ids. Where other processes go on changing some of them, the others are written without
+/// those.
 ///
 /// # Errors
-/// The collection is not active; a store or the database fails.
+/// The collection is not active; a store or the database fails; another process goes on changing a document.
 pub async fn rewrite(
     app: &App,
     scope: &Scope<impl Level>,
@@ -248,32 +235,57 @@ pub async fn rewrite(
     ids: &[String],
     change: &(dyn Fn(&mut Document) -> bool + Sync),
 ) -> Result<Vec<String>> {
-    let reach = scope.reach(vec![spec.collection_id.clone()]);
     let mut tries = Tries::new(app, scope);
-    loop {
-        let turn = app.writers.turn(ids).await;
-        let since = tries.since().await?;
-        settle(app, &spec.namespace_id, &spec.collection_id).await?;
-        let mut documents = app.store().get(&reach, ids, WithVectors::Yes).await?;
-        documents.retain_mut(|one| {
-            let is_other = change(one);
-            // What files left in it before keeps nobody from it.
-            without_nul(one);
-            is_other
-        });
-        if documents.is_empty() {
-            return Ok(Vec::new());
+    let written = loop {
+        let written = rewrite_once(&tries, scope, spec, ids, change).await;
+        if let Some(written) = tries.outcome(written) {
+            break written;
         }
-        let written = documents.iter().map(|one| one.document_id.clone());
-        let written: Vec<String> = written.collect();
-        let beside = Beside {
-            since,
-            turn: Some(turn),
-            ..Beside::default()
-        };
-        let saved = save(app, scope, spec, documents, beside).await;
-        if let Some(saved) = tries.outcome(saved) {
-            return saved.map(|_| written);
+    };
+    match (written, ids) {
+        (Err(error), [_]) if error.has_code(CHANGED) => {
+            // The work is tried again.
+            let message = "another process goes on changing a document";
+            Err(ApiError::unavailable("", message).retry_after(1))
         }
+        (Err(error), many) if error.has_code(CHANGED) => {
+            let (first, rest) = many.split_at(many.len() / 2);
+            let mut written = Box::pin(rewrite(app, scope, spec, first, change)).await?;
+            written.extend(Box::pin(rewrite(app, scope, spec, rest, change)).await?);
+            Ok(written)
+        }
+        (written, _) => written,
     }
+}
+
+async fn rewrite_once(
+    tries: &Tries<'_>,
+    scope: &Scope<impl Level>,
+    spec: &CollectionSpec,
+    ids: &[String],
+    change: &(dyn Fn(&mut Document) -> bool + Sync),
+) -> Result<Vec<String>> {
+    let app = tries.app;
+    let reach = scope.reach(vec![spec.collection_id.clone()]);
+    let turn = app.writers.turn(ids).await;
+    let since = tries.since().await?;
+    let mut documents = others::current(app, &reach, ids, WithVectors::Yes).await?;
+    documents.retain_mut(|one| {
+        let is_other = change(one);
+        // What files left in it before keeps nobody from it.
+        without_nul(one);
+        is_other
+    });
+    if documents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let written = documents.iter().map(|one| one.document_id.clone());
+    let written: Vec<String> = written.collect();
+    let beside = Beside {
+        since: Some(since),
+        turn: Some(turn),
+        ..Beside::default()
+    };
+    save(app, scope, spec, documents, beside).await?;
+    Ok(written)
 }

@@ -427,6 +427,13 @@ pub async fn trim(app: &App) -> Result<()> {
         return Ok(());
     }
     applied.sort_unstable();
+    let marked = mark(app, applied.clone()).await;
+    // What could not be marked is anybody's from here on.
+    app.journalled.forget(&applied);
+    marked
+}
+
+async fn mark(app: &App, applied: Vec<i64>) -> Result<()> {
     app.store().flush().await?;
     app.db()
         .write(move |tx| {

@@ -13,6 +13,7 @@ mod journal;
 mod keeping;
 mod listing;
 mod noted;
+mod others;
 mod processing;
 pub mod reembedding;
 mod related;
@@ -36,6 +37,7 @@ pub use files::{addresses, is_told};
 pub use journal::{reapply, recover, settle, settle_all, trim};
 pub use keeping::without_nul;
 pub use listing::{Listing, by_batch, list, parse_sort};
+pub use others::Journalled;
 pub use processing::note_processing;
 pub use removing::{delete, removal_events};
 pub use routes::router;
@@ -69,10 +71,11 @@ pub async fn find<L: Level>(
 ) -> Result<(Arc<Record<CollectionResponse>>, Document)> {
     let (collection, sight) = open(app, scope, collection, operation).await?;
     collections::lifecycle::check_here(&collection)?;
-    let mut found = app
-        .store()
-        .get(&sight.reach, &[document_id.to_owned()], vectors)
-        .await?;
+    let ids = [document_id.to_owned()];
+    let mut found = match operation {
+        NamespaceOperation::ReadData => app.store().get(&sight.reach, &ids, vectors).await?,
+        _ => others::current(app, &sight.reach, &ids, vectors).await?,
+    };
     let Some(document) = found.pop() else {
         return Err(ApiError::not_found("document", document_id));
     };

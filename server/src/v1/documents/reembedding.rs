@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{
     journal::Entry,
-    settle,
+    others,
     turns::Turn,
     writing::{self, Beside, CHANGED},
 };
@@ -257,12 +257,9 @@ impl<'a> Pass<'a> {
         tasks::note(self.app, self.claim, "progress", told).await
     }
 
-    /// Documents as they are now: what was journalled of them is in the store.
+    /// Documents as they are now.
     async fn read(&self, ids: &[String]) -> Result<Vec<Document>> {
-        let app = self.app;
-        settle(app, &self.scope.namespace_id, &self.work.collection_id).await?;
-        let found = app.store().get(&self.reach, ids, WithVectors::Yes).await?;
-        Ok(found)
+        others::current(self.app, &self.reach, ids, WithVectors::Yes).await
     }
 
     /// Those of these documents that are to be embedded, with their texts.

@@ -7,7 +7,7 @@ use loupe_wire::{NamespaceOperation, Object, Value};
 
 use super::{
     journal::Entry,
-    may,
+    may, others,
     related::{Below, made_of},
     sight::Sight,
     turns::Turn,
@@ -61,10 +61,8 @@ async fn removable(
     sight: &Sight,
     document_ids: &[String],
 ) -> Result<Vec<Document>> {
-    let mut found = app
-        .store()
-        .get(&sight.reach, document_ids, WithVectors::No)
-        .await?;
+    let reach = &sight.reach;
+    let mut found = others::current(app, reach, document_ids, WithVectors::No).await?;
     // A single one that the scopes do not cover is refused; of many those go that they cover.
     if let ([_], [one]) = (document_ids, found.as_slice()) {
         sight.check(&scope.caller, one)?;

@@ -8,6 +8,7 @@ use loupe_engine::{
 };
 use loupe_wire::{CollectionResponse, NamespaceOperation, ResourceType, Value};
 
+use super::others;
 use crate::{
     app::App,
     auth::{Caller, Level, Scope},
@@ -83,12 +84,30 @@ impl Sight {
         ids: &[String],
         vectors: WithVectors,
     ) -> Result<Vec<Document>> {
-        let mut found = app.store().get(&self.reach, ids, vectors).await?;
+        let found = app.store().get(&self.reach, ids, vectors).await?;
+        Ok(self.covered(found))
+    }
+
+    /// As [`Sight::get`], as they were journalled last: for whoever changes them.
+    ///
+    /// # Errors
+    /// The store or the database fails.
+    pub(super) async fn current(
+        &self,
+        app: &App,
+        ids: &[String],
+        vectors: WithVectors,
+    ) -> Result<Vec<Document>> {
+        let found = others::current(app, &self.reach, ids, vectors).await?;
+        Ok(self.covered(found))
+    }
+
+    fn covered(&self, mut found: Vec<Document>) -> Vec<Document> {
         if let Some(only) = &self.only {
             let matcher = only.matcher();
             found.retain(|document| matcher.matches(&store::view(document)));
         }
-        Ok(found)
+        found
     }
 
     /// A page of the documents that the scopes cover.

@@ -1,6 +1,6 @@
 //! Turns of those who write documents. A document is read, changed and written back whole, so whoever does that, replaces it or
 //! removes it has its turn meanwhile: nothing that was read before another's write comes over it, and what was removed does not
-//! come back. Turns are of one process; what other processes write is found in the feed.
+//! come back. Turns are of one process; what other processes write is found in the feed and in the journal.
 
 use std::{
     collections::{BTreeSet, HashMap},

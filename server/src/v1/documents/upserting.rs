@@ -19,8 +19,9 @@ use making::Making;
 
 use super::{
     checking::{Checks, aside, refusal},
+    editing::Tries,
     journal::Entry,
-    may,
+    may, others,
     sight::Sight,
     turns::Turn,
     vectors::check_vectors,
@@ -31,7 +32,7 @@ use crate::{
     auth::{Scope, Write},
     error::{ApiError, Result, Violation},
     limits::quota,
-    v1::{collections, taxonomies},
+    v1::{collections, events, taxonomies},
 };
 
 /// Characters of an id.
@@ -52,8 +53,11 @@ fn own_id(collection_id: &str, principal: Option<&str>, sent: &str) -> String {
 }
 
 /// A document of the request, checked.
+#[derive(Clone)]
 struct Sent {
     vectors: BTreeMap<String, Vec<f32>>,
+    /// The id that it has where it was written under the caller's own.
+    own: String,
     /// The id that the document has or gets.
     id: String,
     /// What was sent, as one number.
@@ -70,15 +74,20 @@ struct Outcome {
     dropped: Vec<(String, Vec<String>)>,
 }
 
-/// Documents that may be written as they are, by nobody else until this is written or dropped.
+/// Documents that may be written as they are, by nobody else of this process until this is written or dropped.
 pub struct Checked {
     turn: Turn,
     sent: Vec<Sent>,
-    /// Those of them that are there already.
-    found: HashMap<String, Document>,
+    found: Found,
     write_token: bool,
     /// What is not as the collection's schema says, where that is told only.
     warnings: Vec<String>,
+}
+
+/// Documents of a request that are there already, as they were read after an event.
+struct Found {
+    documents: HashMap<String, Document>,
+    since: i64,
 }
 
 /// Checks whole documents against a collection, as it is or as it is about to be; nothing is written.
@@ -100,10 +109,10 @@ pub async fn checked(
         .iter()
         .flat_map(|one| [&one.id, &one.document.document_id]);
     let turn = app.writers.turn(ids).await;
-    let (sent, found) = settle(app, scope, &spec, sent).await?;
-    allow(scope, &sent, &found)?;
+    let (sent, found) = find(app, scope, &spec, sent).await?;
     let (sent, warnings) = conform(collection, sent).await?;
-    let new = sent.iter().filter(|one| !found.contains_key(&one.id));
+    let is_new = |one: &&Sent| !found.documents.contains_key(&one.id);
+    let new = sent.iter().filter(is_new);
     let new = i64::try_from(new.count()).unwrap_or(i64::MAX);
     if new > 0 {
         quota::check_documents(app, &scope.caller, new).await?;
@@ -117,10 +126,11 @@ pub async fn checked(
     })
 }
 
-/// Writes documents that were checked; one that is there already is replaced.
+/// Writes documents that were checked; one that is there already is replaced. What another process wrote of them since is read
+/// again, so that it is not made twice, and whom it was shared with meanwhile still sees it.
 ///
 /// # Errors
-/// A store or the database fails.
+/// Other processes go on writing them, or took the caller's right to; a store or the database fails.
 pub async fn upsert(
     app: &App,
     scope: &Scope<Write>,
@@ -129,29 +139,37 @@ pub async fn upsert(
 ) -> Result<BYOUpsertResponse> {
     let Checked {
         turn,
-        sent,
-        found,
+        mut sent,
+        mut found,
         write_token: token,
         warnings,
     } = checked;
-    let spec = collections::spec(app, &scope.namespace_id, collection);
-    let document_ids: Vec<String> = sent.iter().map(|one| one.id.clone()).collect();
     let bare = sent.iter().filter(|one| one.vectors.is_empty());
     let unsearchable = bare.map(|one| one.document.document_id.clone()).collect();
-    let making = Making {
+    let writing = Writing {
+        app,
         scope,
-        spec: &spec,
-        at: app.clock().now().to_rfc3339(),
+        collection,
+        spec: collections::spec(app, &scope.namespace_id, collection),
+        turn,
     };
-    let mut outcome = making.run(sent, found);
-    outcome.written = mark(collection, outcome.written).await?;
-    let dropped = outcome.dropped.iter().cloned().collect();
-    keep(app, scope, collection, (spec, turn), outcome).await?;
+    let mut tries = Tries::new(app, scope);
+    let written = loop {
+        let written = writing.once(sent.clone(), found).await;
+        if let Some(written) = tries.outcome(written) {
+            break written?;
+        }
+        (sent, found) = find(app, scope, &writing.spec, sent).await?;
+    };
+    // Copies have a turn of their own.
+    drop(writing);
+    taxonomies::keep(app, &scope.caller.org_id, written.copies).await?;
+    let document_ids: Vec<String> = sent.into_iter().map(|one| one.id).collect();
     Ok(BYOUpsertResponse {
         inserted: i64::try_from(document_ids.len()).unwrap_or(i64::MAX),
         document_ids,
         write_token: token.then(|| format!("wt_{}", app.clock().micros())),
-        dropped_payload_fields: dropped,
+        dropped_payload_fields: written.dropped.into_iter().collect(),
         unsearchable_document_ids: unsearchable,
         consistency: Some(WriteConsistency {
             retriever_visible: "immediate".into(),
@@ -187,10 +205,11 @@ fn check(
         let path = ["documents", &place, "vectors"];
         let vectors = check_vectors(spec, &document.vectors, &path)?;
         let mark = serde_json::to_vec(&document).map_err(ApiError::internal)?;
-        let principal = scope.caller.principal();
+        let own = own_id(&spec.collection_id, scope.caller.principal(), id);
         checked.push(Sent {
             vectors,
-            id: own_id(&spec.collection_id, principal, id),
+            id: own.clone(),
+            own,
             mark: hex::encode(Sha256::digest(&mark)),
             document,
         });
@@ -241,31 +260,36 @@ async fn mark(
     marked.map_err(|faults| refusal(&["documents"], faults))
 }
 
-/// Finds what is there already. An id that the server gave stands for its document where the caller sees it.
-async fn settle(
+/// Finds what is there already, which the caller has to be allowed to change. An id that the server gave stands for its document
+/// where the caller sees it.
+async fn find(
     app: &App,
     scope: &Scope<Write>,
     spec: &CollectionSpec,
     mut sent: Vec<Sent>,
-) -> Result<(Vec<Sent>, HashMap<String, Document>)> {
+) -> Result<(Vec<Sent>, Found)> {
+    let since = events::newest(app.db(), &scope.caller.org_id).await?;
     let given = |one: &Sent| layout::point_id(&one.document.document_id).is_some();
     let given: Vec<String> = sent
         .iter()
         .filter(|one| given(one))
         .map(|one| one.document.document_id.clone())
         .collect();
-    let ids: Vec<String> = sent.iter().map(|one| one.id.clone()).chain(given).collect();
+    let own = sent.iter().map(|one| one.own.clone());
+    let ids: Vec<String> = own.chain(given).collect();
     let reach = scope.reach(vec![spec.collection_id.clone()]);
-    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let found = others::current(app, &reach, &ids, WithVectors::No).await?;
     let found: HashMap<String, Document> = found
         .into_iter()
         .map(|document| (document.document_id.clone(), document))
         .collect();
     let mut seen = BTreeSet::new();
     for (place, one) in sent.iter_mut().enumerate() {
-        if found.contains_key(&one.document.document_id) {
-            one.id.clone_from(&one.document.document_id);
-        }
+        one.id
+            .clone_from(match found.contains_key(&one.document.document_id) {
+                true => &one.document.document_id,
+                false => &one.own,
+            });
         if !seen.insert(one.id.clone()) {
             let path = ["documents", &place.to_string(), "document_id"];
             let msg = "another document of the request is the same one";
@@ -273,6 +297,11 @@ async fn settle(
             return Err(Violation::body(&path, "value_error", msg, id).into());
         }
     }
+    allow(scope, &sent, &found)?;
+    let found = Found {
+        documents: found,
+        since,
+    };
     Ok((sent, found))
 }
 
@@ -297,43 +326,75 @@ fn allow(scope: &Scope<Write>, sent: &[Sent], found: &HashMap<String, Document>)
     Ok(())
 }
 
-/// Writes what is new or other than before, and tells of it.
-async fn keep(
-    app: &App,
-    scope: &Scope<Write>,
-    collection: &CollectionResponse,
-    (spec, turn): (CollectionSpec, Turn),
-    outcome: Outcome,
-) -> Result<()> {
-    let mut documents = outcome.written;
-    if documents.is_empty() {
-        return Ok(());
+/// Copies of documents for other collections.
+type Copies = Vec<(CollectionSpec, Vec<Document>)>;
+
+/// What came of a request's documents.
+struct Written {
+    /// Members that were dropped, by the ids that their documents were sent with.
+    dropped: Vec<(String, Vec<String>)>,
+    copies: Copies,
+}
+
+/// Documents of a request on their way.
+struct Writing<'a> {
+    app: &'a App,
+    scope: &'a Scope<Write>,
+    collection: &'a CollectionResponse,
+    spec: CollectionSpec,
+    turn: Turn,
+}
+
+impl Writing<'_> {
+    /// Writes them over what was found.
+    async fn once(&self, sent: Vec<Sent>, found: Found) -> Result<Written> {
+        let making = Making {
+            scope: self.scope,
+            spec: &self.spec,
+            at: self.app.clock().now().to_rfc3339(),
+        };
+        let mut outcome = making.run(sent, found.documents);
+        outcome.written = mark(self.collection, outcome.written).await?;
+        let dropped = std::mem::take(&mut outcome.dropped);
+        let copies = self.keep(outcome, found.since).await?;
+        Ok(Written { dropped, copies })
     }
-    let (caller, namespace_id) = (&scope.caller, &scope.namespace_id);
-    let copies =
-        taxonomies::at_ingest(app, caller, namespace_id, collection, &mut documents, false).await?;
-    let entry = Entry::Upsert {
-        collection: spec,
-        documents,
-    };
-    let created = match outcome.created.len() {
-        1 => "document.created",
-        _ => "collection.documents.written",
-    };
-    let changed = match outcome.changed.len() {
-        1 => "document.updated",
-        _ => "documents.updated.batch",
-    };
-    let told = [
-        (created, outcome.created.as_slice()),
-        (changed, outcome.changed.as_slice()),
-    ];
-    let beside = Beside {
-        turn: Some(turn),
-        ..Beside::default()
-    };
-    write_with(app, scope, entry, &told, beside).await?;
-    taxonomies::keep(app, &caller.org_id, copies).await
+
+    /// Writes what is new or other than before, and tells of it; answers what taxonomies make of it elsewhere.
+    async fn keep(&self, outcome: Outcome, since: i64) -> Result<Copies> {
+        let mut documents = outcome.written;
+        if documents.is_empty() {
+            return Ok(Copies::new());
+        }
+        let (app, scope) = (self.app, self.scope);
+        let (caller, namespace_id) = (&scope.caller, &scope.namespace_id);
+        let made = &mut documents;
+        let copies =
+            taxonomies::at_ingest(app, caller, namespace_id, self.collection, made, false).await?;
+        let entry = Entry::Upsert {
+            collection: self.spec.clone(),
+            documents,
+        };
+        let created = match outcome.created.len() {
+            1 => "document.created",
+            _ => "collection.documents.written",
+        };
+        let changed = match outcome.changed.len() {
+            1 => "document.updated",
+            _ => "documents.updated.batch",
+        };
+        let told = [
+            (created, outcome.created.as_slice()),
+            (changed, outcome.changed.as_slice()),
+        ];
+        let beside = Beside {
+            since: Some(since),
+            turn: Some(self.turn.clone()),
+            ..Beside::default()
+        };
+        write_with(app, scope, entry, &told, beside).await?;
+        Ok(copies)
+    }
 }
 
 /// The document that a text stands for, of those in sight; in whichever collection, in their order.

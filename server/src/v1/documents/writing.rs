@@ -58,9 +58,10 @@ pub(super) struct Beside {
     pub left: Vec<Left>,
     /// What the audit log is told.
     pub noted: Option<Noted>,
-    /// The documents are as they were read after this event, and other processes may write them too.
+    /// The documents are as they were read after this event: what another process has changed since is not written over.
     pub since: Option<i64>,
-    /// The turn in which they were read. It lasts until they are written, whether or not somebody waits for that.
+    /// The turn in which they were read, where others may write them too. It lasts until they are written, whether or not
+    /// somebody waits for that.
     pub turn: Option<Turn>,
 }
 
@@ -130,7 +131,7 @@ impl Writing {
             self.beside.noted = Some(Noted::removed(&collection_id, &deleted));
         }
         self.made.extend(deleted.iter().cloned());
-        let in_order = self.beside.since.is_some();
+        let in_order = turn.is_some();
         let (seq, annotated) = self.journal(entry.clone()).await?;
         let behind = applying::apply(&app, seq, entry, in_order).await?;
         if annotated > 0
