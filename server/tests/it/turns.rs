@@ -1,7 +1,9 @@
 //! Many who write one document at once: what each of them says stands, and what is removed stays away.
 
+use std::time::{Duration, Instant};
+
 use futures::future::{join, join_all};
-use loupe_engine::store::Document;
+use loupe_engine::store::{Document, ListQuery, Reach, WithVectors};
 use loupe_server::{
     auth::{Caller, Scope, Write},
     v1::{collections, documents},
@@ -9,6 +11,7 @@ use loupe_server::{
 use serde_json::{Value, json};
 
 use crate::{
+    batches::{library, object, process},
     both,
     clusters::{by_vectors, executed, make, things},
     harness::{Server, retriever},
@@ -110,6 +113,36 @@ both! {
         }
         let left = server.call_in(&namespace, "GET", &format!("{THINGS}/count"), Value::Null).await.ok();
         assert_eq!(left["count"], 0);
+    }
+
+    async fn what_goes_with_its_object_does_not_come_back(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let text = json!({"property": "text", "type": "text", "data": "a few words"});
+        let object = object(&server, &namespace, &bucket, "one", text).await;
+        process(&server, &namespace, &bucket).await;
+        let reach = Reach { namespace_id: namespace.clone(), collection_ids: vec![collection.clone()], principal: None };
+        let query = ListQuery { limit: 10, vectors: WithVectors::Yes, ..Default::default() };
+        let made = server.app.store().list(&reach, query).await.unwrap().documents;
+        let ids: Vec<String> = made.iter().map(|one| one.document_id.clone()).collect();
+        // Somebody has read it, and writes it once its removal was told.
+        let turn = server.app.writers.turn(&ids).await;
+        let gone = server.call_in(&namespace, "DELETE", &format!("/v1/buckets/{bucket}/objects/{object}"), Value::Null).await;
+        assert_eq!(gone.status, 204);
+        let start = Instant::now();
+        while server.events("document.deleted").await.is_empty() {
+            assert!(start.elapsed().as_secs() < 180, "no removal is told");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        // Long enough for who does not wait.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let found = collections::COLLECTIONS.find(server.app.db(), &namespace, &collection);
+        let spec = collections::spec(&server.app, &namespace, &found.await.unwrap());
+        server.app.store().upsert(&spec, made).await.unwrap();
+        drop(turn);
+        while server.app.store().count(&reach, None).await.unwrap() > 0 {
+            assert!(start.elapsed().as_secs() < 180, "the document stays");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     async fn documents_that_are_sent_again_keep_who_sees_them(server) {

@@ -113,7 +113,7 @@ pub async fn remove_from(
             limit: PAGE,
             ..Default::default()
         };
-        let mut annotated = Vec::new();
+        let (mut gone, mut annotated) = (Vec::new(), Vec::new());
         loop {
             let page = app.store().list(reach, query.clone()).await?;
             tell(app, org_id, &reach.namespace_id, &page.documents).await?;
@@ -121,16 +121,20 @@ pub async fn remove_from(
             let ids = page.documents.into_iter().map(|one| one.document_id);
             let ids: Vec<String> = ids.collect();
             if signal::note_removal(app, &reach.namespace_id, &ids).await? {
-                annotated.extend(ids);
+                annotated.extend(ids.iter().cloned());
             }
+            gone.extend(ids);
             query.cursor = page.next;
             if query.cursor.is_none() {
                 break;
             }
         }
+        // Who changes one of them right now has read it, and is done before.
+        let turn = app.writers.turn(&gone).await;
         app.store()
             .delete(reach, Selection::Matching(Some(filter)))
             .await?;
+        drop(turn);
         signal::forget_documents(app, &reach.namespace_id, &annotated).await?;
     }
     Ok(app.store().flush().await?)
