@@ -79,6 +79,17 @@ pub async fn process(server: &Server, namespace: &str, bucket: &str) -> Value {
     ended(server, namespace, &format!("{batches}/{id}")).await
 }
 
+/// Waits until a chunk was put back: what it needs is away.
+pub async fn put_back(server: &Server) {
+    const PUT_BACK: &str =
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE kind = 'batch_chunk' AND run_after > 0";
+    let start = Instant::now();
+    while server.app.db().number(PUT_BACK, vec![]).await.unwrap() == 0 {
+        assert!(start.elapsed().as_secs() < 180, "no chunk is put back");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 pub async fn ended(server: &Server, namespace: &str, path: &str) -> Value {
     let start = Instant::now();
     loop {

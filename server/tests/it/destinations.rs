@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use crate::{
-    batches::{library, object, process, red_square},
+    batches::{library, object, process, put_back, red_square},
     both,
     fake_s3::{Bucket, KEY},
     harness::{Answer, Server, other_organization},
@@ -375,7 +375,7 @@ both! {
         assert_eq!(list["results"].as_array().unwrap().len(), 1, "{list:#}");
         // A batch waits for it to be back.
         let back = async {
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            put_back(&server).await;
             kept.storage.set_down(false);
         };
         let (batch, ()) = tokio::join!(process(&server, &kept.namespace, &kept.bucket), back);

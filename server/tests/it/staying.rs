@@ -1,11 +1,9 @@
 //! Files that stay at their source: read in a storage of the organization's own, where nothing is written or removed.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::{
-    batches::{library, process, red_square},
+    batches::{library, process, put_back, red_square},
     both,
     destinations::{connect, connection},
     fake_s3::Bucket,
@@ -117,7 +115,7 @@ both! {
         stay.storage.set_down(true);
         assert_eq!(stay.get(&blob, "bytes=0-").await.status(), 503);
         let back = async {
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            put_back(&server).await;
             stay.storage.set_down(false);
         };
         let (batch, ()) = tokio::join!(process(&server, &stay.namespace, &stay.bucket), back);
