@@ -205,6 +205,10 @@ impl App {
         let hosting = Hosting::new(&parts.config);
         let versions = Versions::default();
         let alone = parts.config.qdrant_url.is_empty();
+        let journalled = Journalled::default();
+        if !alone {
+            journalled.share();
+        }
         let store: Arc<dyn DocStore> = Arc::new(Watched::new(parts.store, versions.clone(), alone));
         Self(Arc::new(Inner {
             config: parts.config,
@@ -217,7 +221,7 @@ impl App {
             ingest,
             history: History::default(),
             writers: Writers::default(),
-            journalled: Journalled::default(),
+            journalled,
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
             // Another process may revoke a key; it must be refused everywhere within a second, and a read takes a while.

@@ -34,6 +34,7 @@ struct Film {
 
 impl Film {
     async fn new(server: Server) -> Self {
+        server.app.journalled.share();
         let body = json!({"namespace_id": NAMESPACE, "vector_configs": [{"name": "plot", "dimension": 3}]});
         server
             .call("POST", "/v1/namespaces/standalone", body)

@@ -3,7 +3,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use loupe_engine::store::{Document, Reach, WithVectors};
@@ -24,11 +27,26 @@ crate::sql! {
 /// Entries that this process puts into the document store by itself, until they are marked or forgotten. Who has the turn of a
 /// document finds nothing in them that the store does not have, unless others come over it.
 #[derive(Debug, Default)]
-pub struct Journalled(Mutex<HashSet<i64>>);
+pub struct Journalled {
+    own: Mutex<HashSet<i64>>,
+    is_shared: AtomicBool,
+}
 
 impl Journalled {
+    /// Other processes write to the document store, too: from here on their entries are looked for. Who has it alone has nothing
+    /// to look for among the entries of its own, which are thousands while it writes much.
+    pub fn share(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Relaxed)
+    }
+
     pub(super) fn note(&self, seq: i64) {
-        self.entries(|own| own.insert(seq));
+        if self.is_shared() {
+            self.entries(|own| own.insert(seq));
+        }
     }
 
     pub(super) fn forget(&self, seqs: &[i64]) {
@@ -45,7 +63,7 @@ impl Journalled {
     }
 
     fn entries<T>(&self, work: impl FnOnce(&mut HashSet<i64>) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.own.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -54,6 +72,9 @@ type Place<'p> = (&'p str, &'p str);
 
 /// What others have journalled of a collection behind an entry, in its order.
 pub(super) async fn behind(app: &App, place: Place<'_>, seq: i64) -> Result<Vec<(i64, Entry)>> {
+    if !app.journalled.is_shared() {
+        return Ok(Vec::new());
+    }
     let rows = app.db().all(BEHIND, args![place.0, place.1, seq]).await?;
     read(app, place, rows).await
 }
@@ -105,6 +126,9 @@ async fn waiting(
 ) -> Result<HashMap<String, Option<Document>>> {
     let wanted: HashSet<&String> = ids.iter().collect();
     let mut waiting = HashMap::new();
+    if !app.journalled.is_shared() {
+        return Ok(waiting);
+    }
     for collection_id in &reach.collection_ids {
         let place = (reach.namespace_id.as_str(), collection_id.as_str());
         let rows = app.db().all(WAITING, args![place.0, place.1]).await?;
