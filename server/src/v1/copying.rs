@@ -243,16 +243,18 @@ impl Pair<'_> {
         Ok(Some(copies))
     }
 
-    /// Writes copies of some documents, safely, and tells of them.
+    /// Writes copies of some documents, safely, and tells of them. Answers their ids, in the order of the documents.
     ///
     /// # Errors
     /// The store or the database fails.
-    pub async fn write(&self, documents: Vec<Document>) -> Result<()> {
+    pub async fn write(&self, documents: Vec<Document>) -> Result<Vec<String>> {
         let mut copies = Vec::with_capacity(documents.len());
         for document in documents {
             copies.push(self.document(document).await?);
         }
-        self.put(copies).await
+        let ids = copies.iter().map(|one| one.document_id.clone()).collect();
+        self.put(copies).await?;
+        Ok(ids)
     }
 
     /// As [`Pair::write`], documents as they are.

@@ -1,5 +1,8 @@
 //! Snapshots: taken whole, verified, restored into a new namespace or in place, with vectors and files.
 
+mod acting;
+mod decided;
+
 use std::time::{Duration, Instant};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -65,14 +68,14 @@ both! {
         assert_eq!((&detail["status"], &detail["manifest"]["vector_point_count"]), (&json!("completed"), &json!(1)));
         assert_eq!(detail["manifest"]["mongo_collections"][&collection], 1);
         let files = detail["download"]["artifacts"].as_array().unwrap();
-        assert_eq!(files.len(), 3, "{files:#?}");
+        assert_eq!(files.len(), 4, "{files:#?}");
         for file in files {
             let url = file["url"].as_str().unwrap();
             let read = server.request("GET", url).send().await.unwrap().bytes().await.unwrap();
             assert_eq!(i64::try_from(read.len()).unwrap(), file["size"].as_i64().unwrap());
         }
         let verified = server.call("GET", &format!("{snapshot}/verify?deep=true"), Value::Null).await.ok();
-        assert_eq!((&verified["status"], &verified["restorable"], &verified["digests_verified"]), (&json!("ok"), &json!(true), &json!(3)));
+        assert_eq!((&verified["status"], &verified["restorable"], &verified["digests_verified"]), (&json!("ok"), &json!(true), &json!(4)));
 
         // Object and collection go, with their files: the snapshot has them still.
         let gone = format!("/v1/buckets/{bucket}/objects/{root}");

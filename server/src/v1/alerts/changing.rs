@@ -1,23 +1,16 @@
 //! Changes of an alert.
 
 use loupe_wire::{
-    AlertNotificationConfig, AlertResponse, AuditAction, NamespaceOperation, Object,
-    PatchAlertRequest, ResourceType, TriggerOn, Value,
+    AlertNotificationConfig, AlertResponse, NamespaceOperation, Object, PatchAlertRequest,
+    TriggerOn, Value,
 };
 use serde_json::json;
 
 use super::{
     Alert, Place, channels, checking, naming, selecting, show,
     store::{self, ALERTS},
-    tell,
 };
-use crate::{
-    app::App,
-    clock,
-    db::Tx,
-    error::Result,
-    v1::audit::{self, Change},
-};
+use crate::{app::App, db::Tx, error::Result};
 
 /// How people are told from now on, and what of that is sealed.
 type Telling = (AlertNotificationConfig, Vec<String>);
@@ -91,23 +84,31 @@ async fn write(
         after.alert.notification_config = config;
         after.sealed = sealed;
     }
-    after.alert.updated_at = Some(clock::time(now));
-    let name = &after.alert.name;
-    ALERTS.update(tx, owner, id, name, now, &after).await?;
-    if question(&before.alert) != question(&after.alert) {
-        let mut state = store::state_in(tx, owner, id).await?;
+    replace(tx, place, (&before, after), now).await
+}
+
+/// Writes an alert that is held as it is to be from now on. What it remembers of its condition is forgotten if what it asks
+/// changed.
+pub(super) async fn replace(
+    tx: &mut Tx,
+    place: &Place,
+    (before, after): (&Alert, Alert),
+    now: i64,
+) -> Result<()> {
+    let owner = place.owner();
+    if is_another_question(before, &after) {
+        let mut state = store::state_in(tx, owner, after.id()).await?;
         state.holds = false;
         state.baseline.0 = Object::new();
         store::end_failures(tx, owner, &mut state).await?;
         store::keep_state(tx, owner, &state).await?;
     }
-    tell(tx, &after, "alert.updated", json!({}), now).await?;
-    let change = Change {
-        action: AuditAction::AlertUpdated,
-        resource: (ResourceType::Alert, id),
-        changes: audit::difference(&before.alert, &after.alert),
-    };
-    audit::record(tx, &place.caller, change, now).await
+    selecting::write(tx, &place.caller, owner, (before, after), now).await
+}
+
+/// Whether a change has an alert ask something else.
+pub(super) fn is_another_question(before: &Alert, after: &Alert) -> bool {
+    question(&before.alert) != question(&after.alert)
 }
 
 /// What an alert asks.

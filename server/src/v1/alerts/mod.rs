@@ -12,6 +12,7 @@ mod executions;
 mod failing;
 mod ingest;
 mod naming;
+mod returning;
 mod routes;
 mod selecting;
 mod sentence;
@@ -29,11 +30,13 @@ use serde_json::json;
 pub use delivery::DELIVER;
 pub use executions::{evaluate, exists, is_off};
 pub use ingest::{GATHERED, INGEST, dispatch};
+pub use returning::{Kept, hold_states, hold_watched, kept};
 pub use routes::router;
 pub use selecting::{forget_namespace, forget_retriever};
+pub use store::ALERTS;
 pub use timed::{CLOCK, tick};
 
-use self::{changing::update, checking::Asked, store::ALERTS};
+use self::{changing::update, checking::Asked};
 use super::{
     audit::{self, Change},
     events::{self, Event, Reader},
@@ -61,9 +64,9 @@ const LOOKED_DAYS: i64 = 2;
 
 /// An alert as the database has it: what its channels are set to lies encrypted beside it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Alert {
+pub struct Alert {
     org_id: String,
-    alert: AlertResponse,
+    pub alert: AlertResponse,
     /// One for each channel.
     sealed: Vec<String>,
 }

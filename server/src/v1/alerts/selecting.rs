@@ -157,17 +157,21 @@ pub async fn forget_retriever(
 
 /// Whether an alert asks a retriever of one of these names, or is about what is asked of it.
 fn watches(alert: &AlertResponse, names: &[&str]) -> bool {
-    let watched = match &alert.system_condition {
+    watched(alert).is_some_and(|watched| names.contains(&watched))
+}
+
+/// The retriever that an alert asks, or that its condition is about.
+pub(super) fn watched(alert: &AlertResponse) -> Option<&str> {
+    match &alert.system_condition {
         Some(condition) if alert.source == Some(AlertSource::System) => {
             condition.params.get("retriever_id").and_then(Value::as_str)
         }
         _ => alert.retriever_id.as_deref(),
-    };
-    watched.is_some_and(|watched| names.contains(&watched))
+    }
 }
 
 /// Writes an alert that is held as it is to be from now on.
-async fn write(
+pub(super) async fn write(
     tx: &mut Tx,
     caller: &Caller,
     owner: &str,

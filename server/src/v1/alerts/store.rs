@@ -10,7 +10,7 @@ use crate::{
     list::{Mark, Window},
 };
 
-crate::table!(pub(super) static ALERTS: Alert = "alerts", "alert");
+crate::table!(pub static ALERTS: Alert = "alerts", "alert");
 
 crate::sql! {
     // Of every organization: the clock is one.

@@ -2,6 +2,7 @@
 //! and as of a moment.
 
 mod bulk;
+mod returning;
 mod routes;
 pub mod signal;
 mod store;
@@ -17,6 +18,7 @@ use loupe_wire::{
 };
 use serde_json::{Value, json};
 
+pub use returning::{Line, NEWEST, Target, copy, page, put_back};
 pub use routes::router;
 
 use self::signal::Changed;
@@ -322,16 +324,7 @@ impl Edit {
         if prior.is_empty() {
             return Ok(before);
         }
-        let at = clock::time(self.now);
-        after.version += 1;
-        after.updated_at = Some(at);
-        after.revisions.push(AnnotationRevision {
-            version: before.version,
-            prior,
-            edited_at: at,
-            edited_by: self.actor_id.clone(),
-            edited_by_type: self.actor_type.clone(),
-        });
+        self.revise(&before, &mut after, prior);
         // The current version carries the history; the ones before need not repeat it.
         before.revisions.clear();
         if !store::supersede(tx, &before, self.now).await? {
@@ -342,6 +335,20 @@ impl Edit {
         let what = ("annotation.updated", AuditAction::AnnotationUpdated);
         self.tell(tx, what, &after, changes).await?;
         Ok(after)
+    }
+
+    /// Makes what it says from now on the version after the one before.
+    fn revise(&self, before: &AnnotationResponse, after: &mut AnnotationResponse, prior: Object) {
+        let at = clock::time(self.now);
+        after.version = before.version + 1;
+        after.updated_at = Some(at);
+        after.revisions.push(AnnotationRevision {
+            version: before.version,
+            prior,
+            edited_at: at,
+            edited_by: self.actor_id.clone(),
+            edited_by_type: self.actor_type.clone(),
+        });
     }
 
     async fn remove(&self, tx: &mut Tx, namespace_id: &str, id: &str) -> Result<()> {

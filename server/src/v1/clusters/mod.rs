@@ -16,6 +16,7 @@ mod members;
 mod params;
 mod picturing;
 mod reading;
+mod returning;
 mod routes;
 mod running;
 mod settings;
@@ -35,13 +36,13 @@ use serde_json::json;
 pub use applying::{apply, check_applications, forget_collection};
 pub use ending::give_up;
 pub use executed::{Executed, executed, figures, known, made_by, spread};
+pub use returning::{Kept, all};
 pub use routes::router;
 pub use running::{RUN, is_busy, run};
 pub use showing::{middles, runs_of};
-pub use store::CLUSTERS;
+pub use store::{CLUSTERS, Stored};
 pub use triggered::{fire, of_trigger};
 
-use self::store::Stored;
 use super::{
     audit::{self, Change},
     collections,
@@ -51,8 +52,9 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Delete, Level, Read, Scope, Write},
+    auth::{Caller, Delete, Level, Read, Scope, Write},
     clock,
+    db::Tx,
     error::{Result, Violation},
     id,
     limits::quota::{self, Resource},
@@ -145,38 +147,71 @@ pub async fn create(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let id = stored.told.cluster_id.clone().unwrap_or_default();
-                let name = &stored.told.cluster_name;
-                quota::check(tx, &caller.org_id, Resource::Clusters).await?;
-                CLUSTERS
-                    .insert(tx, &namespace_id, &id, name, now, &stored)
-                    .await?;
-                applying::keep_own(tx, &caller, &namespace_id, &stored.model, now).await?;
-                let told = json!({ "cluster_id": id, "cluster_name": name });
-                let change = Change {
-                    action: AuditAction::ClusterCreated,
-                    resource: (ResourceType::Cluster, &id),
-                    changes: told.clone(),
-                };
-                audit::record(tx, &caller, change, now).await?;
-                push_event(
-                    tx,
-                    &caller.org_id,
-                    &namespace_id,
-                    "cluster.created",
-                    told,
-                    now,
-                )
-                .await?;
+                insert(tx, &caller, &namespace_id, &stored, now).await?;
                 Ok(stored.told)
             })
         })
         .await
 }
 
+/// Writes a new cluster, its record and its event.
+///
+/// # Errors
+/// 409 for a name that is taken and for too many; the database does not answer.
+pub async fn insert(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    stored: &Stored,
+    now: i64,
+) -> Result<()> {
+    let id = stored.told.cluster_id.as_deref().unwrap_or_default();
+    let (name, org_id) = (&stored.told.cluster_name, &caller.org_id);
+    quota::check(tx, org_id, Resource::Clusters).await?;
+    CLUSTERS
+        .insert(tx, namespace_id, id, name, now, stored)
+        .await?;
+    applying::keep_own(tx, caller, namespace_id, &stored.model, now).await?;
+    let told = json!({ "cluster_id": id, "cluster_name": name });
+    let change = Change {
+        action: AuditAction::ClusterCreated,
+        resource: (ResourceType::Cluster, id),
+        changes: told.clone(),
+    };
+    audit::record(tx, caller, change, now).await?;
+    push_event(tx, org_id, namespace_id, "cluster.created", told, now).await
+}
+
+/// Writes a cluster that is other than before, its record and its event.
+async fn write(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    (before, stored): (&ClusterModel, &Stored),
+    now: i64,
+) -> Result<()> {
+    let id = stored.told.cluster_id.as_deref().unwrap_or_default();
+    let (name, org_id) = (&stored.told.cluster_name, &caller.org_id);
+    CLUSTERS
+        .update(tx, namespace_id, id, name, now, stored)
+        .await?;
+    let change = Change {
+        action: AuditAction::ClusterUpdated,
+        resource: (ResourceType::Cluster, id),
+        changes: audit::difference(before, &stored.model),
+    };
+    audit::record(tx, caller, change, now).await?;
+    let told = json!({ "cluster_id": id, "cluster_name": name });
+    push_event(tx, org_id, namespace_id, "cluster.updated", told, now).await
+}
+
 /// A new cluster with its id, named by that where its maker has no name for it.
-fn first_state(mut model: ClusterModel, namespace_id: &str, now: i64) -> Stored {
-    let cluster_id = id::new("clust_");
+fn first_state(model: ClusterModel, namespace_id: &str, now: i64) -> Stored {
+    under(id::new("clust_"), model, namespace_id, now)
+}
+
+/// As [`first_state`], under an id that is there already.
+fn under(cluster_id: String, mut model: ClusterModel, namespace_id: &str, now: i64) -> Stored {
     let name = model.cluster_name.take().map(|name| name.trim().to_owned());
     let name = name.unwrap_or_else(|| cluster_id.clone());
     model.cluster_name = Some(name.clone());
@@ -303,26 +338,7 @@ pub async fn update(
                 stored.told.updated_at = Some(clock::time(now));
                 stored.model.updated_at = stored.told.updated_at;
                 describe(&mut stored);
-                let name = &stored.told.cluster_name;
-                CLUSTERS
-                    .update(tx, &namespace_id, &id, name, now, &stored)
-                    .await?;
-                let change = Change {
-                    action: AuditAction::ClusterUpdated,
-                    resource: (ResourceType::Cluster, &id),
-                    changes: audit::difference(&before, &stored.model),
-                };
-                audit::record(tx, &caller, change, now).await?;
-                let told = json!({ "cluster_id": id, "cluster_name": name });
-                push_event(
-                    tx,
-                    &caller.org_id,
-                    &namespace_id,
-                    "cluster.updated",
-                    told,
-                    now,
-                )
-                .await?;
+                write(tx, &caller, &namespace_id, (&before, &stored), now).await?;
                 Ok(stored.model)
             })
         })

@@ -29,7 +29,8 @@ use crate::{
     },
 };
 
-type Ids = IndexMap<String, String>;
+/// New ids by old ones.
+pub type Ids = IndexMap<String, String>;
 
 fn check(caller: &Caller, request: &CloneNamespaceRequest) -> Result<()> {
     let refuse = |path: &[&str], msg: &str| {
@@ -102,9 +103,9 @@ fn data<T: DeserializeOwned>(records: Vec<Record<T>>) -> Vec<T> {
 pub struct Clone {
     pub namespace: NamespaceModel,
     buckets: Vec<BucketResponse>,
-    collections: Vec<CollectionResponse>,
+    pub collections: Vec<CollectionResponse>,
     retrievers: Vec<RetrieverModelOutput>,
-    taxonomies: Vec<TaxonomyResponse>,
+    pub taxonomies: Vec<TaxonomyResponse>,
     pub ids: ClonedResourceSummary,
 }
 
@@ -355,7 +356,7 @@ fn remap<'a>(references: impl IntoIterator<Item = &'a mut String>, ids: &Ids) {
 }
 
 /// The same for references inside the parameters of stages; an id is no other word by chance.
-fn remap_inside(value: &mut Value, ids: &Ids) {
+pub fn remap_inside(value: &mut Value, ids: &Ids) {
     match value {
         Value::String(text) => remap([text], ids),
         Value::Array(items) => items.iter_mut().for_each(|item| remap_inside(item, ids)),

@@ -17,7 +17,9 @@ use loupe_wire::{
     NamespaceOperation, PatchNamespaceRequest, ResourceType, TaskType,
 };
 
-pub use cloning::{Clone, NOT_READY, Pattern, clone, is_being_made, set_clone_status};
+pub use cloning::{
+    Clone, Ids, NOT_READY, Pattern, clone, is_being_made, remap_inside, set_clone_status,
+};
 pub use expiring::sweep;
 pub use routes::router;
 pub use store::{NAMESPACES, first_two, only_one};

@@ -12,70 +12,46 @@ use std::{
 use bytes::Bytes;
 use futures::{Stream, TryStreamExt, stream};
 use indexmap::IndexMap;
-use loupe_engine::store::{Document, ListQuery, Reach, WithVectors};
 use loupe_wire::{
-    ArtifactDigest, CollectionResponse, ObjectFrontier, ObjectResponse, SnapshotFrontier,
-    SnapshotManifest, SnapshotModel, SnapshotStatus, SnapshotType, reading,
+    ArtifactDigest, CollectionResponse, ObjectFrontier, SnapshotFrontier, SnapshotManifest,
+    SnapshotModel, SnapshotStatus, SnapshotType,
 };
 use serde_json::json;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
+use tokio::io::AsyncBufReadExt;
 
-use super::{SNAPSHOTS, change, prefix};
+use super::{ANNOTATIONS, SNAPSHOTS, change, members_path, prefix, streams::without};
 use crate::{
     app::App,
-    args, blob,
-    db::{Json, Record},
+    db::Record,
     error::{ApiError, Result},
     jobs::{Claim, text},
     v1::{
+        alerts,
         buckets::BUCKETS,
+        clusters,
         collections::{self, COLLECTIONS, lifecycle},
         namespaces::NAMESPACES,
         notifications::{self, Failure},
-        objects::blobs,
         retrievers::RETRIEVERS,
         tasks::name_of,
         taxonomies::TAXONOMIES,
+        triggers,
     },
 };
 
 /// The queue's word for a snapshot that is to be taken.
 pub const CAPTURE: &str = "snapshot_capture";
 
-/// Documents and objects read at once.
-const PAGE: usize = 200;
-/// Where the objects of a bucket begin: moment and id, the newest first.
-const LATEST: (i64, String) = (i64::MAX, String::new());
-/// Bytes of lines that are written at once.
-const PIECE: usize = 1 << 20;
-
-crate::sql! {
-    // In the order of the index that leads to them.
-    const OBJECTS = "SELECT object_id, bucket_id, key_prefix, unique_key, content_hash, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND (created_at < $3 OR object_id > $4) ORDER BY created_at DESC, object_id LIMIT $5";
-}
-
-crate::row! {
-    /// An object with its columns, as a line has them.
-    #[derive(serde::Serialize, serde::Deserialize)]
-    pub(super) struct ObjectRow {
-        pub object_id: String,
-        pub bucket_id: String,
-        pub key_prefix: Option<String>,
-        pub unique_key: Option<String>,
-        pub content_hash: String,
-        pub status: String,
-        pub size_bytes: i64,
-        pub data: Json<ObjectResponse>,
-    }
-}
+/// How many there are of each kind, and documents of each collection.
+type Counts = IndexMap<String, i64>;
 
 /// One snapshot being taken.
-struct Capture<'a> {
-    app: &'a App,
-    snapshot: SnapshotModel,
+pub(super) struct Capture<'a> {
+    pub app: &'a App,
+    pub snapshot: SnapshotModel,
     digests: IndexMap<String, ArtifactDigest>,
     /// Files of objects and documents that were copied, and their bytes.
-    copied: Arc<(AtomicI64, AtomicI64)>,
+    pub copied: Arc<(AtomicI64, AtomicI64)>,
 }
 
 pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
@@ -169,22 +145,25 @@ impl Capture<'_> {
         let collections = COLLECTIONS.all(app.db(), &id).await?;
         let retrievers = RETRIEVERS.all(app.db(), &id).await?;
         let taxonomies = TAXONOMIES.all(app.db(), &id).await?;
+        let clusters = self.clusters().await?;
+        let alerts = alerts::kept(app.db(), &id).await?;
+        let triggers = triggers::whole(app.db(), &id).await?;
         let rows = json!({
             "namespace": namespace,
             "buckets": buckets.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
             "collections": collections.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
             "retrievers": retrievers.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
             "taxonomies": taxonomies.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
+            "clusters": clusters,
+            "alerts": alerts,
+            "triggers": triggers,
         });
         let rows = serde_json::to_vec(&rows).map_err(ApiError::internal)?;
         let pieces = Box::pin(stream::once(async move { Ok(Bytes::from(rows)) }));
         self.keep("resources.json", pieces).await?;
-        let counted = Arc::new(AtomicI64::new(0));
         let ids = buckets.iter().map(|one| one.id.clone()).collect();
-        let objects = Box::pin(self.objects(ids, counted.clone()));
-        self.keep("objects.ndjson", objects).await?;
-        let objects = counted.load(Ordering::Relaxed);
-        let mut held: IndexMap<String, i64> = IndexMap::new();
+        let objects = self.objects(ids).await?;
+        let mut held = Counts::new();
         let mut documents = 0;
         for collection in &collections {
             let count = self.collection(collection).await?;
@@ -196,19 +175,50 @@ impl Capture<'_> {
             ("collections", collections.len()),
             ("retrievers", retrievers.len()),
             ("taxonomies", taxonomies.len()),
+            ("clusters", clusters.len()),
+            ("alerts", alerts.len()),
+            ("triggers", triggers.len()),
         ] {
             held.insert(name.into(), i64::try_from(count).unwrap_or(0));
         }
+        held.insert("annotations".into(), self.annotations().await?);
         Ok(self.manifest(held, objects, documents))
     }
 
+    async fn objects(&mut self, buckets: Vec<String>) -> Result<i64> {
+        let counted = Arc::new(AtomicI64::new(0));
+        let lines = Box::pin(self.object_lines(buckets, counted.clone()));
+        self.keep("objects.ndjson", lines).await?;
+        Ok(counted.load(Ordering::Relaxed))
+    }
+
+    async fn annotations(&mut self) -> Result<i64> {
+        let counted = Arc::new(AtomicI64::new(0));
+        let lines = Box::pin(self.annotation_lines(counted.clone()));
+        self.keep(ANNOTATIONS, lines).await?;
+        Ok(counted.load(Ordering::Relaxed))
+    }
+
+    /// The clusters, with the files that say who is in which.
+    async fn clusters(&mut self) -> Result<Vec<clusters::Kept>> {
+        let mut all = clusters::all(self.app, &self.snapshot.namespace_id).await?;
+        for one in &mut all {
+            let Some(key) = one.members() else { continue };
+            match self.app.blobs().stream(&key, None).await {
+                Ok(pieces) => {
+                    let pieces = pieces.map_err(ApiError::internal);
+                    self.keep(&members_path(one.id()), pieces).await?;
+                }
+                // Removed since its row was read.
+                Err(error) if error.is_not_found() => one.forget_run(),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
+    }
+
     /// What is told of a snapshot that is taken: of how much of which kind, and what its files are to be.
-    fn manifest(
-        &mut self,
-        held: IndexMap<String, i64>,
-        objects: i64,
-        documents: i64,
-    ) -> SnapshotManifest {
+    fn manifest(&mut self, held: Counts, objects: i64, documents: i64) -> SnapshotManifest {
         let (files, bytes) = &*self.copied;
         SnapshotManifest {
             snapshot_id: self.snapshot.snapshot_id.clone().unwrap_or_default(),
@@ -249,7 +259,7 @@ impl Capture<'_> {
             Some(key) => self.filed(&path, key, &collection.id).await,
             None => {
                 let counted = Arc::new(AtomicI64::new(0));
-                let pieces = Box::pin(self.documents(&collection.id, counted.clone()));
+                let pieces = Box::pin(self.document_lines(&collection.id, counted.clone()));
                 self.keep(&path, pieces)
                     .await
                     .map(|()| Some(counted.load(Ordering::Relaxed)))
@@ -305,104 +315,6 @@ impl Capture<'_> {
         self.digests.insert(path.to_owned(), digest);
         Ok(())
     }
-
-    /// Keeps files beside the rows that name them.
-    fn files(&self) -> Files {
-        Files {
-            app: self.app.clone(),
-            folder: self
-                .snapshot
-                .s3_objects_copied
-                .then(|| format!("{}/files", self.snapshot.s3_prefix)),
-            copied: self.copied.clone(),
-        }
-    }
-
-    fn objects(
-        &self,
-        buckets: Vec<String>,
-        counted: Arc<AtomicI64>,
-    ) -> impl Stream<Item = Result<Bytes>> + use<> {
-        let (app, files) = (self.app.clone(), self.files());
-        let namespace_id = self.snapshot.namespace_id.clone();
-        stream::try_unfold((buckets, LATEST), move |(mut buckets, after)| {
-            let (app, files) = (app.clone(), files.clone());
-            let (namespace_id, counted) = (namespace_id.clone(), counted.clone());
-            async move {
-                let Some(bucket_id) = buckets.last() else {
-                    return Ok(None);
-                };
-                let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
-                let args = args![namespace_id, bucket_id, after.0, after.1, limit];
-                let rows: Vec<ObjectRow> = app.db().all(OBJECTS, args).await?;
-                for row in &rows {
-                    for key in blobs::keys(&row.data.0) {
-                        files.copy(&key).await?;
-                    }
-                }
-                let next = match rows.last().filter(|_| rows.len() == PAGE) {
-                    Some(row) => {
-                        let made = row.data.0.created_at.map_or(0, |at| at.timestamp_micros());
-                        (made, row.object_id.clone())
-                    }
-                    None => {
-                        buckets.pop();
-                        LATEST
-                    }
-                };
-                Ok(Some((lines(&rows, &counted)?, (buckets, next))))
-            }
-        })
-    }
-
-    fn documents(
-        &self,
-        collection_id: &str,
-        counted: Arc<AtomicI64>,
-    ) -> impl Stream<Item = Result<Bytes>> + use<> {
-        let (app, files) = (self.app.clone(), self.files());
-        let reach = Reach {
-            namespace_id: self.snapshot.namespace_id.clone(),
-            collection_ids: vec![collection_id.to_owned()],
-            principal: None,
-        };
-        let query = ListQuery {
-            limit: PAGE,
-            vectors: match self.snapshot.include_vectors {
-                true => WithVectors::Yes,
-                false => WithVectors::No,
-            },
-            ..ListQuery::default()
-        };
-        stream::try_unfold(Some(query), move |query| {
-            let (app, files) = (app.clone(), files.clone());
-            let (reach, counted) = (reach.clone(), counted.clone());
-            async move {
-                let Some(query) = query else { return Ok(None) };
-                let page = app.store().list(&reach, query.clone()).await?;
-                for document in &page.documents {
-                    let named = document
-                        .payload
-                        .get("_internal")
-                        .and_then(|internal| internal.get("document_blobs")?.as_array());
-                    for url in named
-                        .into_iter()
-                        .flatten()
-                        .filter_map(|blob| blob["url"].as_str())
-                    {
-                        if let Some(key) = url.strip_prefix("blob://") {
-                            files.copy(key).await?;
-                        }
-                    }
-                }
-                let next = page.next.map(|cursor| ListQuery {
-                    cursor: Some(cursor),
-                    ..query
-                });
-                Ok(Some((lines(&page.documents, &counted)?, next)))
-            }
-        })
-    }
 }
 
 /// Refuses a collection whose documents are on their way into its file.
@@ -417,79 +329,4 @@ fn moving(collection: &CollectionResponse) -> ApiError {
     let name = &collection.collection_name;
     let message = format!("documents of the collection '{name}' are being moved");
     ApiError::unavailable("", message)
-}
-
-/// Keeps files for a snapshot that copies them.
-#[derive(Clone)]
-struct Files {
-    app: App,
-    folder: Option<String>,
-    copied: Arc<(AtomicI64, AtomicI64)>,
-}
-
-impl Files {
-    async fn copy(&self, key: &str) -> Result<()> {
-        let Some(folder) = &self.folder else {
-            return Ok(());
-        };
-        let blobs = self.app.blobs();
-        // One that is gone was deleted since its row was read.
-        let Some(stored) = blobs.head(key).await? else {
-            return Ok(());
-        };
-        let copy = format!("{folder}/{key}");
-        // Objects and documents name the same files.
-        if blobs.head(&copy).await?.is_none() {
-            blobs.copy(key, &copy).await?;
-            self.copied.0.fetch_add(1, Ordering::Relaxed);
-            // Of a file that stays at its source, where that is.
-            let bytes = match blob::is_linked(key) {
-                true => 0,
-                false => i64::try_from(stored.size).unwrap_or(0),
-            };
-            self.copied.1.fetch_add(bytes, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-}
-
-fn lines(rows: &[impl serde::Serialize], counted: &AtomicI64) -> Result<Bytes> {
-    let mut text = Vec::new();
-    for row in rows {
-        serde_json::to_writer(&mut text, row).map_err(ApiError::internal)?;
-        text.push(b'\n');
-    }
-    let count = i64::try_from(rows.len()).unwrap_or(0);
-    counted.fetch_add(count, Ordering::Relaxed);
-    Ok(text.into())
-}
-
-/// The lines of a file of documents but those made of some objects.
-fn without(
-    lines: Lines<impl AsyncBufRead + Unpin>,
-    gone: HashSet<String>,
-    counted: Arc<AtomicI64>,
-) -> impl Stream<Item = Result<Bytes>> {
-    stream::try_unfold((lines, gone), move |(mut lines, gone)| {
-        let counted = counted.clone();
-        async move {
-            let mut piece = String::new();
-            while piece.len() < PIECE {
-                let Some(line) = lines.next_line().await.map_err(ApiError::internal)? else {
-                    break;
-                };
-                let document: Document = reading::from_str(&line).map_err(ApiError::internal)?;
-                let internal = document.payload.get("_internal");
-                let root =
-                    internal.and_then(|of| of.get("lineage")?.get("root_object_id")?.as_str());
-                if root.is_some_and(|root| gone.contains(root)) {
-                    continue;
-                }
-                piece += &line;
-                piece.push('\n');
-                counted.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok((!piece.is_empty()).then(|| (Bytes::from(piece), (lines, gone))))
-        }
-    })
 }

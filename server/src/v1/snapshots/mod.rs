@@ -1,11 +1,16 @@
 //! Snapshots: what a namespace holds at a moment, as files beside its others. A snapshot can be downloaded, verified, and
 //! restored: into a new namespace, or in place.
 
+mod acting;
 mod capture;
+mod collected;
+mod decided;
+mod renewing;
 mod restore;
 mod returning;
 mod routes;
 mod rows;
+mod streams;
 
 use loupe_wire::{
     AuditAction, CreateSnapshotRequest, CreateSnapshotResponse, GenericDeleteResponse,
@@ -42,12 +47,20 @@ crate::table!(pub(super) static SNAPSHOTS: SnapshotModel = "snapshots", "snapsho
 /// Snapshots of one namespace.
 const MOST: i64 = 100;
 
+/// The file of annotations.
+const ANNOTATIONS: &str = "annotations.ndjson";
+
 /// Seconds that addresses of a download live.
 const DOWNLOAD: u64 = 3600;
 
 /// The folder of a snapshot's files. It lies with the files of the namespace, and goes with them.
 fn prefix(namespace_id: &str, snapshot_id: &str) -> String {
     format!("{namespace_id}/snapshots/{snapshot_id}")
+}
+
+/// The file that says who is in which part of a cluster.
+fn members_path(cluster_id: &str) -> String {
+    format!("clusters/{cluster_id}.json")
 }
 
 async fn namespace(app: &App, caller: &Caller, identifier: &str) -> Result<Record<NamespaceModel>> {

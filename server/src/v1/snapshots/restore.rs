@@ -13,7 +13,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::io::AsyncBufReadExt;
 
-use super::{SNAPSHOTS, change, complete, find, record_change, returning, rows};
+use super::{
+    SNAPSHOTS, change, complete,
+    decided::{self, Annotated},
+    find, record_change,
+    renewing::Renewed,
+    returning, rows,
+};
 use crate::{
     app::App,
     args,
@@ -24,12 +30,16 @@ use crate::{
     id,
     jobs::Claim,
     v1::{
+        alerts,
+        annotations::Target,
+        clusters,
         collections::{self, COLLECTIONS, lifecycle},
         copying::Pair,
         events,
-        namespaces::{self, Clone, NAMESPACES, Pattern},
+        namespaces::{self, NAMESPACES},
         notifications::{self, Failure},
         tasks::{self, NewTask, name_of},
+        triggers,
     },
 };
 
@@ -44,14 +54,23 @@ crate::sql! {
 pub(super) const STEP: usize = 200;
 
 /// What the task restores.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Work {
     snapshot_id: String,
     /// The namespace that the snapshot is of.
     source: String,
     /// Collection of the snapshot and the one that it is restored to; the same in place.
     collections: BTreeMap<String, String>,
+    /// The same of retrievers.
+    #[serde(default)]
+    retrievers: BTreeMap<String, String>,
     in_place: bool,
+    /// What of the snapshot is not in the new namespace.
+    #[serde(default)]
+    skipped: Vec<String>,
+    /// What waits for people there.
+    #[serde(default)]
+    waiting: Vec<String>,
 }
 
 /// The rows of `resources.json`.
@@ -62,6 +81,13 @@ pub(super) struct Resources {
     pub collections: Vec<loupe_wire::CollectionResponse>,
     pub retrievers: Vec<loupe_wire::RetrieverModelOutput>,
     pub taxonomies: Vec<loupe_wire::TaxonomyResponse>,
+    // Snapshots of before have none of these.
+    #[serde(default)]
+    pub clusters: Vec<clusters::Kept>,
+    #[serde(default)]
+    pub alerts: Vec<alerts::Kept>,
+    #[serde(default)]
+    pub triggers: Vec<triggers::Whole>,
 }
 
 /// Reads them again.
@@ -140,6 +166,7 @@ async fn into_new(
     caller.allow(ResourceType::Namespace, "*", operation)?;
     let (now, target) = (app.clock().micros(), id::new("ns_"));
     let at = Some(clock::time(now));
+    let then = resources.namespace.clone();
     let namespace = NamespaceModel {
         namespace_id: Some(target.clone()),
         namespace_name: namespaces::check_name(name)?,
@@ -153,31 +180,30 @@ async fn into_new(
         updated_at: at,
         // The time of what it is made of is not its own.
         expires_at: None,
-        ..resources.namespace
+        ..then
     };
-    let pattern = Pattern {
-        buckets: resources.buckets,
-        collections: resources.collections,
-        retrievers: resources.retrievers,
-        taxonomies: resources.taxonomies,
-    };
-    let mut clone = Clone::of(namespace, pattern)?;
+    let mut renewed = Renewed::of(app, caller, namespace, resources, now)?;
+    let ids = &renewed.clone.ids;
     let work = Work {
         snapshot_id: snapshot.snapshot_id.clone().unwrap_or_default(),
         source: snapshot.namespace_id.clone(),
-        collections: clone.ids.collections.clone().into_iter().collect(),
+        collections: ids.collections.clone().into_iter().collect(),
+        retrievers: ids.retrievers.clone().into_iter().collect(),
         in_place: false,
+        skipped: std::mem::take(&mut renewed.skipped),
+        waiting: std::mem::take(&mut renewed.waiting),
     };
     let caller = caller.clone();
     let task_id = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let namespace_id = clone.namespace.namespace_id.clone().unwrap_or_default();
+                let namespace = &mut renewed.clone.namespace;
+                let namespace_id = namespace.namespace_id.clone().unwrap_or_default();
                 let task_id = enqueue(tx, &caller, &namespace_id, &work, now).await?;
-                clone.namespace.clone_task_id = Some(task_id.clone());
+                namespace.clone_task_id = Some(task_id.clone());
                 let changes = json!({ "restored_from": work.snapshot_id });
-                clone.insert(tx, &caller, changes, now).await?;
+                renewed.insert(tx, &caller, changes, now).await?;
                 Ok(task_id)
             })
         })
@@ -207,6 +233,7 @@ async fn in_place(
         source: snapshot.namespace_id.clone(),
         collections: ids.map(|id| (id.clone(), id)).collect(),
         in_place: true,
+        ..Work::default()
     };
     let (caller, target, now) = (
         caller.clone(),
@@ -274,7 +301,8 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         .await?
         .data
         .0;
-    let (mut skipped, begun) = (Vec::new(), events::newest(app.db(), &claim.org_id).await?);
+    let begun = events::newest(app.db(), &claim.org_id).await?;
+    let mut skipped = work.skipped.clone();
     if work.in_place {
         let resources = resources(app, &snapshot).await?;
         skipped = rows::put(app, claim, &snapshot, resources).await?;
@@ -282,40 +310,68 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     } else {
         namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
     }
-    let held = snapshot
-        .manifest
-        .clone()
-        .unwrap_or_default()
-        .mongo_collections;
-    let mut outcomes = Vec::new();
-    for (from, to) in &work.collections {
-        let expected = held.get(from).copied().unwrap_or(0);
-        let restored = collection(app, claim, &snapshot, (from, to), &work).await?;
-        outcomes.push(RestoreCollectionOutcome {
-            collection: to.clone(),
-            expected,
-            restored: restored.unwrap_or(0),
-            status: match restored {
-                Some(restored) if restored == expected => "restored",
-                Some(_) => "partial",
-                None => "skipped",
-            }
-            .into(),
-            reason: restored
-                .is_none()
-                .then(|| "the collection was removed meanwhile".into()),
-        });
-    }
+    let outcomes = fill(app, claim, &snapshot, &work).await?;
     match work.in_place {
         true => returning::take_away(app, claim, begun).await?,
         false => namespaces::set_clone_status(app, claim, "ready", None, None).await?,
     }
-    let report = report(&snapshot, target, outcomes, skipped);
+    let mut report = report(&snapshot, target, outcomes, skipped);
+    report.skipped_summary.extend(work.waiting);
     change(app, claim, &work.source, move |snapshot| {
         snapshot.last_restore = Some(report);
     })
     .await?;
     Ok(())
+}
+
+/// Writes the documents of every collection, then what people decided of them.
+async fn fill(
+    app: &App,
+    claim: &Claim,
+    snapshot: &SnapshotModel,
+    work: &Work,
+) -> Result<Vec<RestoreCollectionOutcome>> {
+    let manifest = snapshot.manifest.as_ref();
+    let mut annotated = match work.in_place {
+        true => Annotated::default(),
+        false => Annotated::read(app, snapshot).await?,
+    };
+    let mut outcomes = Vec::new();
+    for (from, to) in &work.collections {
+        let expected = manifest.and_then(|held| held.mongo_collections.get(from));
+        let place = (from.as_str(), to.as_str());
+        let restored = collection(app, claim, snapshot, place, work, &mut annotated).await?;
+        outcomes.push(outcome(to, expected.copied().unwrap_or(0), restored));
+    }
+    if work.in_place {
+        decided::put_back(app, claim, snapshot).await?;
+        return Ok(outcomes);
+    }
+    let target = Target {
+        org_id: &claim.org_id,
+        namespace_id: claim.namespace_id.as_deref().unwrap_or_default(),
+        collections: &work.collections,
+        retrievers: &work.retrievers,
+    };
+    annotated.copy(app, snapshot, &target).await?;
+    Ok(outcomes)
+}
+
+fn outcome(collection: &str, expected: i64, restored: Option<i64>) -> RestoreCollectionOutcome {
+    RestoreCollectionOutcome {
+        collection: collection.to_owned(),
+        expected,
+        restored: restored.unwrap_or(0),
+        status: match restored {
+            Some(restored) if restored == expected => "restored",
+            Some(_) => "partial",
+            None => "skipped",
+        }
+        .into(),
+        reason: restored
+            .is_none()
+            .then(|| "the collection was removed meanwhile".into()),
+    }
 }
 
 fn report(
@@ -380,6 +436,7 @@ async fn collection(
     snapshot: &SnapshotModel,
     (from, to): (&str, &str),
     work: &Work,
+    annotated: &mut Annotated,
 ) -> Result<Option<i64>> {
     let target = claim.namespace_id.as_deref().unwrap_or_default();
     let spec: CollectionSpec = match COLLECTIONS.find(app.db(), target, to).await {
@@ -412,9 +469,15 @@ async fn collection(
         }
         if step.len() == STEP || (is_last && !step.is_empty()) {
             let documents = std::mem::take(&mut step);
-            match work.in_place {
-                true => pair.put(documents).await?,
-                false => pair.write(documents).await?,
+            if work.in_place {
+                pair.put(documents).await?;
+            } else {
+                let ids = documents.iter().map(|one| one.document_id.clone());
+                let ids: Vec<String> = ids.collect();
+                let copies = pair.write(documents).await?;
+                for (id, copy) in ids.iter().zip(copies) {
+                    annotated.note(id, copy);
+                }
             }
         }
         if is_last {

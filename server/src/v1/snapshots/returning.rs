@@ -8,8 +8,8 @@ use loupe_wire::{Object, ObjectResponse, SnapshotModel, TaskStatusEnum, Value, r
 use tokio::io::AsyncBufReadExt;
 
 use super::{
-    capture::ObjectRow,
     restore::{STEP, files},
+    streams::ObjectRow,
 };
 use crate::{
     app::App,

@@ -1,5 +1,5 @@
 //! Resources that a restoration in place puts back: those that are gone under their ids, those that changed as they were.
-//! What hangs on them goes on: published pages, versions of a taxonomy, triggers that people paused.
+//! What hangs on them goes on: published pages, versions of a taxonomy, executions of a cluster, triggers that people paused.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use loupe_wire::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-use super::restore::Resources;
+use super::{acting, restore::Resources};
 use crate::{
     app::App,
     args,
@@ -21,10 +21,11 @@ use crate::{
     jobs::Claim,
     limits::quota::{self, Resource},
     v1::{
+        alerts::{self, ALERTS},
         audit::{self, Change},
         buckets::{BUCKETS, destinations},
         clusters::{self, CLUSTERS},
-        collections::{self, COLLECTIONS},
+        collections::COLLECTIONS,
         namespaces::{NAMESPACES, push_event},
         retrievers::RETRIEVERS,
         taxonomies::{self, TAXONOMIES},
@@ -41,12 +42,12 @@ crate::sql! {
 type Held<T> = BTreeMap<String, Record<T>>;
 
 /// The resources of one namespace being put back.
-struct Rows {
-    caller: Caller,
-    namespace_id: String,
-    now: i64,
+pub(super) struct Rows {
+    pub caller: Caller,
+    pub namespace_id: String,
+    pub now: i64,
     /// What could not be put back, or not as it was.
-    skipped: Vec<String>,
+    pub skipped: Vec<String>,
 }
 
 /// Puts everything back in one transaction; what could not be is told.
@@ -54,17 +55,18 @@ pub(super) async fn put(
     app: &App,
     claim: &Claim,
     snapshot: &SnapshotModel,
-    resources: Resources,
+    mut resources: Resources,
 ) -> Result<Vec<String>> {
     let mut rows = Rows {
         caller: Caller::system(&claim.org_id),
         namespace_id: snapshot.namespace_id.clone(),
         now: app.clock().micros(),
-        skipped: Vec::new(),
+        skipped: acting::leave_unreadable(app, &mut resources.alerts),
     };
     NAMESPACES
         .find(app.db(), &claim.org_id, &rows.namespace_id)
         .await?;
+    acting::put_members(app, snapshot, &resources.clusters).await?;
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -87,13 +89,6 @@ fn named<'r, T>(
     named.collect()
 }
 
-/// Whether triggers are kept for a collection.
-fn has_triggers(collection: &CollectionResponse) -> bool {
-    collection.trigger_id.is_some()
-        || collection.schedule.is_some()
-        || collection.cluster_applications.is_some()
-}
-
 /// Which other resource has a name.
 async fn other<T>(
     tx: &mut Tx,
@@ -111,50 +106,91 @@ where
     }
 }
 
+/// What there is today of what is put back; nobody else changes it until the transaction ends.
+struct Today {
+    buckets: Held<BucketResponse>,
+    retrievers: Held<RetrieverModelOutput>,
+    alerts: Held<alerts::Alert>,
+    taxonomies: Held<TaxonomyResponse>,
+    clusters: Held<clusters::Stored>,
+    collections: Held<CollectionResponse>,
+    triggers: triggers::Held,
+}
+
 impl Rows {
-    async fn put(&mut self, tx: &mut Tx, resources: Resources) -> Result<()> {
-        let Resources {
-            buckets,
-            collections,
-            retrievers,
-            taxonomies,
-            ..
-        } = resources;
-        // All of them before the first event, which is a lock too; taxonomies before collections, as whoever deletes one.
-        let names = named(&buckets, |one| (one.bucket_id.as_ref(), &one.bucket_name));
-        let mut held_buckets = self.hold(tx, &BUCKETS, names).await?;
-        let names = named(&retrievers, |one| {
-            (one.retriever_id.as_ref(), &one.retriever_name)
-        });
-        let mut held_retrievers = self.hold(tx, &RETRIEVERS, names).await?;
-        let names = named(&taxonomies, |one| {
-            (one.taxonomy_id.as_ref(), &one.taxonomy_name)
-        });
-        let mut held_taxonomies = self.hold(tx, &TAXONOMIES, names).await?;
-        let names = named(&collections, |one| {
-            (one.collection_id.as_ref(), &one.collection_name)
-        });
-        let mut held_collections = self.hold(tx, &COLLECTIONS, names).await?;
-        self.hold_triggers(tx, &collections, &held_collections)
-            .await?;
-        for one in buckets {
+    async fn put(&mut self, tx: &mut Tx, then: Resources) -> Result<()> {
+        let mut today = self.hold_all(tx, &then).await?;
+        for one in then.buckets {
             let id = one.bucket_id.clone().unwrap_or_default();
-            self.bucket(tx, one, held_buckets.remove(&id)).await?;
+            self.bucket(tx, one, today.buckets.remove(&id)).await?;
         }
-        for one in retrievers {
+        for one in then.retrievers {
             let id = one.retriever_id.clone().unwrap_or_default();
-            self.retriever(tx, one, held_retrievers.remove(&id)).await?;
-        }
-        for one in taxonomies {
-            let id = one.taxonomy_id.clone().unwrap_or_default();
-            self.taxonomy(tx, one, held_taxonomies.remove(&id)).await?;
-        }
-        for one in collections {
-            let id = one.collection_id.clone().unwrap_or_default();
-            self.collection(tx, one, held_collections.remove(&id))
+            self.retriever(tx, one, today.retrievers.remove(&id))
                 .await?;
         }
+        for one in then.taxonomies {
+            let id = one.taxonomy_id.clone().unwrap_or_default();
+            self.taxonomy(tx, one, today.taxonomies.remove(&id)).await?;
+        }
+        // Before the collections that apply them.
+        for one in then.clusters {
+            let held = today.clusters.remove(one.id());
+            self.cluster(tx, one, held).await?;
+        }
+        for one in then.collections {
+            let id = one.collection_id.clone().unwrap_or_default();
+            self.collection(tx, one, today.collections.remove(&id))
+                .await?;
+        }
+        for one in then.alerts {
+            let id = one.names().0.cloned().unwrap_or_default();
+            self.alert(tx, one, today.alerts.remove(&id)).await?;
+        }
+        for one in then.triggers {
+            self.trigger(tx, one, &today.triggers).await?;
+        }
         Ok(())
+    }
+
+    /// All of them before the first event, which is a lock too; in the order in which others hold several: who deletes a
+    /// retriever its alerts, who deletes a taxonomy or a cluster their collections, and who changes those their triggers.
+    async fn hold_all(&self, tx: &mut Tx, then: &Resources) -> Result<Today> {
+        let (org_id, owner) = (&self.caller.org_id, &self.namespace_id);
+        let names = named(&then.buckets, |one| {
+            (one.bucket_id.as_ref(), &one.bucket_name)
+        });
+        let buckets = self.hold(tx, &BUCKETS, names).await?;
+        let names = named(&then.retrievers, |one| {
+            (one.retriever_id.as_ref(), &one.retriever_name)
+        });
+        let retrievers = self.hold(tx, &RETRIEVERS, names).await?;
+        alerts::hold_watched(tx, owner, &then.alerts).await?;
+        let names = named(&then.alerts, alerts::Kept::names);
+        let alerts = self.hold(tx, &ALERTS, names).await?;
+        alerts::hold_states(tx, (org_id, owner), &then.alerts, &alerts).await?;
+        let names = named(&then.taxonomies, |one| {
+            (one.taxonomy_id.as_ref(), &one.taxonomy_name)
+        });
+        let taxonomies = self.hold(tx, &TAXONOMIES, names).await?;
+        let names = named(&then.clusters, |one| {
+            let told = &one.cluster.told;
+            (told.cluster_id.as_ref(), &told.cluster_name)
+        });
+        let clusters = self.hold(tx, &CLUSTERS, names).await?;
+        let names = named(&then.collections, |one| {
+            (one.collection_id.as_ref(), &one.collection_name)
+        });
+        let collections = self.hold(tx, &COLLECTIONS, names).await?;
+        Ok(Today {
+            buckets,
+            retrievers,
+            alerts,
+            taxonomies,
+            clusters,
+            collections,
+            triggers: triggers::hold(tx, org_id, owner, &then.triggers).await?,
+        })
     }
 
     /// Those that are there; nobody else changes them until the transaction ends. Names that change are given up first, so
@@ -182,25 +218,8 @@ impl Rows {
         Ok(held.into_iter().map(|one| (one.id.clone(), one)).collect())
     }
 
-    async fn hold_triggers(
-        &self,
-        tx: &mut Tx,
-        collections: &[CollectionResponse],
-        held: &Held<CollectionResponse>,
-    ) -> Result<()> {
-        for one in collections {
-            let id = one.collection_id.as_deref().unwrap_or_default();
-            let today = held.get(id);
-            if has_triggers(one) || today.is_some_and(|today| has_triggers(&today.data.0)) {
-                let org_id = &self.caller.org_id;
-                triggers::hold_all_of(tx, org_id, &self.namespace_id, id).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// The name that a resource gets: its own; that of today where another one has its own now; none where it is gone, too.
-    async fn name<T>(
+    pub(super) async fn name<T>(
         &mut self,
         tx: &mut Tx,
         table: &Table<T>,
@@ -224,7 +243,7 @@ impl Rows {
         Ok(Some(free.to_owned()))
     }
 
-    async fn record(
+    pub(super) async fn record(
         &self,
         tx: &mut Tx,
         action: AuditAction,
@@ -379,105 +398,7 @@ impl Rows {
         self.tell(tx, "taxonomy.updated", told).await
     }
 
-    async fn collection(
-        &mut self,
-        tx: &mut Tx,
-        mut then: CollectionResponse,
-        today: Option<Record<CollectionResponse>>,
-    ) -> Result<()> {
-        let id = then.collection_id.clone().unwrap_or_default();
-        let names = (id.as_str(), then.collection_name.as_str());
-        let today_name = today.as_ref().map(|today| today.name.as_str());
-        let Some(name) = self.name(tx, &COLLECTIONS, names, today_name).await? else {
-            return Ok(());
-        };
-        self.leave_clusters(tx, &id, &mut then).await?;
-        let Some(today) = today else {
-            let (caller, owner) = (&self.caller, &self.namespace_id);
-            return collections::insert(tx, caller, owner, &then, self.now).await;
-        };
-        let kept_its_name = then.collection_name == today.name;
-        let before = today.data.0;
-        let then = CollectionResponse {
-            collection_name: name,
-            // Where its documents are, and which models its indexes are asked by, is no setting of its own.
-            lifecycle_state: before.lifecycle_state.clone(),
-            s3_vector_index: before.s3_vector_index.clone(),
-            last_lifecycle_transition: before.last_lifecycle_transition,
-            document_count: before.document_count,
-            vector_indexes: before.vector_indexes.clone(),
-            updated_at: before.updated_at,
-            ..then
-        };
-        if kept_its_name && then == before {
-            return Ok(());
-        }
-        let then = CollectionResponse {
-            updated_at: Some(clock::time(self.now)),
-            ..then
-        };
-        self.change_collection(tx, &id, (&before, &then)).await
-    }
-
-    /// Writes a collection as it was, with the triggers that are kept for it.
-    async fn change_collection(
-        &self,
-        tx: &mut Tx,
-        id: &str,
-        (before, then): (&CollectionResponse, &CollectionResponse),
-    ) -> Result<()> {
-        let (caller, owner, now) = (&self.caller, &self.namespace_id, self.now);
-        if (&then.schedule, &then.trigger_id) != (&before.schedule, &before.trigger_id) {
-            let ended = before.trigger_id.as_deref();
-            match then.schedule {
-                Some(_) => triggers::begin_schedule(tx, caller, owner, then, ended, now).await?,
-                None => triggers::end_schedule(tx, owner, before, now).await?,
-            }
-        }
-        if then.cluster_applications != before.cluster_applications {
-            match then.cluster_applications {
-                Some(_) => clusters::apply(tx, caller, owner, then, now).await?,
-                None => clusters::forget_collection(tx, caller, owner, id, now).await?,
-            }
-        }
-        COLLECTIONS
-            .update(tx, owner, id, &then.collection_name, now, then)
-            .await?;
-        let changes = audit::difference(before, then);
-        let resource = (ResourceType::Collection, id);
-        self.record(tx, AuditAction::CollectionUpdated, resource, changes)
-            .await?;
-        let told = json!({ "collection_id": id });
-        self.tell(tx, "collection.updated", told).await
-    }
-
-    /// No snapshot has clusters: those that are gone are applied no more.
-    async fn leave_clusters(
-        &mut self,
-        tx: &mut Tx,
-        id: &str,
-        collection: &mut CollectionResponse,
-    ) -> Result<()> {
-        let Some(applied) = collection.cluster_applications.take() else {
-            return Ok(());
-        };
-        let mut kept = Vec::with_capacity(applied.len());
-        for one in applied {
-            let owner = &self.namespace_id;
-            match CLUSTERS.find_in(tx, owner, &one.cluster_id).await {
-                Ok(_) => kept.push(one),
-                Err(error) if error.is_not_found() => {
-                    let told = format!("{id}: the cluster {} is gone", one.cluster_id);
-                    self.skipped.push(told);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        collection.cluster_applications = Some(kept);
-        Ok(())
-    }
-
-    async fn tell(&self, tx: &mut Tx, kind: &'static str, told: Value) -> Result<()> {
+    pub(super) async fn tell(&self, tx: &mut Tx, kind: &'static str, told: Value) -> Result<()> {
         let org_id = &self.caller.org_id;
         push_event(tx, org_id, &self.namespace_id, kind, told, self.now).await
     }

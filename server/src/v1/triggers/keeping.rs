@@ -145,7 +145,7 @@ pub async fn forget_kept(
 }
 
 /// Those that are wanted, as they are now; nobody else changes them until the transaction ends.
-async fn held(
+pub(super) async fn held(
     tx: &mut Tx,
     namespace_id: &str,
     wanted: impl Fn(&Trigger) -> bool + Send,

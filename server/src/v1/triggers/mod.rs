@@ -9,6 +9,7 @@ mod firing;
 mod keeping;
 mod metric;
 mod of_clusters;
+mod returning;
 mod routes;
 pub(crate) mod schedule;
 mod scheduled;
@@ -24,6 +25,7 @@ pub use canary::send;
 pub use counting::count_events;
 pub use firing::{RUN, fail, run, sweep, tick};
 pub use keeping::{Kept, forget_kept, hold_all_of, keep};
+pub use returning::{Held, Whole, hold, pause_all, whole};
 pub use routes::router;
 pub use scheduled::{begin_schedule, check_schedule, end_schedule, new_id};
 

@@ -28,7 +28,7 @@ pub(super) fn maker(collection_id: &str) -> String {
 }
 
 /// The collection whose schedule the trigger is.
-fn collection_of(trigger: &Trigger) -> Option<&str> {
+pub(super) fn collection_of(trigger: &Trigger) -> Option<&str> {
     trigger.created_by.as_deref()?.strip_prefix("schedule of ")
 }
 
