@@ -23,7 +23,7 @@ const COLUMNS: &[Column] = &[
 const BLANK: Blank = Blank {
     icon: "layers",
     title: "No snapshot yet",
-    text: "A snapshot keeps the collections, documents and vectors of this namespace as they are now. It can be restored into a new namespace, or in place.",
+    text: "A snapshot keeps what this namespace holds as it is now: its documents and vectors, and all that is made of them. It can be restored into a new namespace, or in place.",
     link: None,
 };
 
@@ -74,7 +74,7 @@ pub fn snapshots() -> AnyView {
     };
     let restored = move |_| {
         session.namespaces_changed.update(|n| *n += 1);
-        toasts.say("It is being restored; the new namespace is in the list when it is begun");
+        toasts.say("It is being restored; the new namespace is in the list when it is begun, its alerts off and its triggers paused");
         load.reload();
     };
     let remove = move |one: Record| session.api().delete(&one_path(&ns.get_untracked(), &one));
@@ -115,7 +115,7 @@ fn Take(open: RwSignal<bool>, ns: Memo<String>, load: Load) -> AnyView {
     });
     view! {
         <Ask open title="Take a snapshot".to_owned() label="Take it" change submit>
-            <p>"Collections, documents and vectors are kept as they are now. Everything goes on meanwhile."</p>
+            <p>"All that the namespace holds is kept as it is now. Everything goes on meanwhile."</p>
             <Check label="With the files of the objects" checked=files set=move |on: bool| files.set(on)
                 hint="Takes their room once more; without them, files that are deleted later stay lost."/>
         </Ask>
