@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -156,7 +157,8 @@ class Server:
         """The answer's body; anything but 2xx is raised. With `raw`, status and bytes. `text` is sent as it is.
         `headers` are sent instead of the usual ones."""
         connection = getattr(self.local, "connection", None)
-        if connection is None:
+        # What the server closed meanwhile, for nothing came for a minute, says so to who looks.
+        if connection is None or connection.sock is None or select.select([connection.sock], [], [], 0)[0]:
             connection = self.local.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
             connection.connect()
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
