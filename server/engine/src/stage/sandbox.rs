@@ -1,7 +1,6 @@
 //! A sandbox for code of strangers: QuickJS inside an interpreter of WebAssembly. The code reaches nothing outside but its
 //! own output, and ends when its fuel, its memory or its time does.
 
-use std::io::Read as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use wasmi::{
     WasmResults,
 };
 
-static QUICKJS: &[u8] = include_bytes!("../../data/quickjs/quickjs.wasm.gz");
+static QUICKJS: &[u8] = include_bytes!("../../data/quickjs/quickjs.wasm.zst");
 
 const WASI: &str = "wasi_snapshot_preview1";
 /// Instructions between two looks at the clock, and for each millisecond of a run at most.
@@ -96,10 +95,7 @@ static INTERPRETER: OnceLock<Result<Interpreter, String>> = OnceLock::new();
 
 fn interpreter() -> Result<&'static Interpreter, String> {
     let made = INTERPRETER.get_or_init(|| {
-        let mut wasm = Vec::new();
-        flate2::read::GzDecoder::new(QUICKJS)
-            .read_to_end(&mut wasm)
-            .map_err(|e| e.to_string())?;
+        let wasm = zstd::decode_all(QUICKJS).map_err(|e| e.to_string())?;
         let mut config = Config::default();
         config
             .consume_fuel(true)

@@ -1,11 +1,7 @@
 //! Texts counted and cut in the tokens of the models that will read them.
 
-use std::{
-    io::{self, Read},
-    sync::LazyLock,
-};
+use std::{io, sync::LazyLock};
 
-use flate2::read::GzDecoder;
 use rustc_hash::FxHashMap;
 use tiktoken_rs::{CoreBPE, O200K_BASE_PAT_STR, Rank};
 
@@ -47,24 +43,23 @@ fn load(name: &str, pattern: &str) -> CoreBPE {
 fn vocabulary(name: &str) -> io::Result<FxHashMap<Vec<u8>, Rank>> {
     let (packed, most): (&[u8], usize) = match name {
         "cl100k_base" => (
-            include_bytes!("../../data/vocabularies/cl100k_base.gz"),
+            include_bytes!("../../data/vocabularies/cl100k_base.zst"),
             usize::MAX,
         ),
         "o200k_base" => (
-            include_bytes!("../../data/vocabularies/o200k_base.gz"),
+            include_bytes!("../../data/vocabularies/o200k_base.zst"),
             usize::MAX,
         ),
         "r50k_base" => (
-            include_bytes!("../../data/vocabularies/p50k_base.gz"),
+            include_bytes!("../../data/vocabularies/p50k_base.zst"),
             R50K_RANKS,
         ),
         _ => (
-            include_bytes!("../../data/vocabularies/p50k_base.gz"),
+            include_bytes!("../../data/vocabularies/p50k_base.zst"),
             usize::MAX,
         ),
     };
-    let mut bytes = Vec::new();
-    GzDecoder::new(packed).read_to_end(&mut bytes)?;
+    let bytes = zstd::decode_all(packed)?;
     let (mut tokens, mut rest) = (FxHashMap::default(), bytes.as_slice());
     let mut rank: Rank = 0;
     while let Some((length, after)) = rest.split_first() {
