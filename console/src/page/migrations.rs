@@ -220,13 +220,19 @@ fn progress(one: &Record) -> (f64, String) {
     (share.clamp(0.0, 1.0), words.unwrap_or_default())
 }
 
+/// Where it goes: a new namespace has a name, one that is extended an id.
+fn into(one: &Record) -> String {
+    let config = one.record("config");
+    config.first(&["target_namespace_name", "target_namespace_id"])
+}
+
 fn row(one: Record) -> AnyView {
     let (session, rows): (_, Rows) = (use_session(), expect_context());
     let config = one.record("config");
     let (id, status) = (one.text("migration_id"), one.text("status"));
     let made = one.record("additional_data").opt("target_namespace_id");
     let href = made.map(|ns| format!("/console/ns/{}/collections", text::escape(&ns)));
-    let title = config.first(&["target_namespace_name", "target_namespace_id"]);
+    let title = into(&one);
     let result = one.record("validation_result");
     let draft = status == "draft";
     let wrong = result.list("errors").into_iter().next();
@@ -276,10 +282,7 @@ fn details(rows: Rows, load: Load, form: Form) -> AnyView {
         let now = all.find(|one| one.value("migration_id") == of.value("migration_id"));
         now.unwrap_or(of)
     });
-    let title = Signal::derive(move || {
-        let config = shown.get().record("config");
-        format!("Migration into {}", config.text("target_namespace_name"))
-    });
+    let title = Signal::derive(move || format!("Migration into {}", into(&shown.get())));
     view! {
         <Modal open title class="side">{move || whole(&shown.get(), form)}</Modal>
     }
@@ -406,5 +409,15 @@ mod tests {
             json!({"estimated_resources": {"buckets": 1, "collections": 2, "taxonomies": 0}});
         assert_eq!(along(&Record(result)), "1 bucket, 2 collections");
         assert_eq!(along(&Record::default()), "nothing");
+    }
+
+    #[test]
+    fn where_a_migration_goes() {
+        for (config, expected) in [
+            (json!({"target_namespace_name": "next"}), "next"),
+            (json!({"target_namespace_id": "ns_2"}), "ns_2"),
+        ] {
+            assert_eq!(into(&Record(json!({ "config": config }))), expected);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Migrations: checked before they start, watched while they run, and what they leave.
 
+mod extending;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -21,6 +23,21 @@ async fn validated(server: &Server, config: &Value) -> Value {
     let path = format!("{MIGRATIONS}/validate");
     let config = json!({"config": config});
     server.call("POST", &path, config).await.ok()
+}
+
+/// A migration that was started and has ended.
+async fn migrated(server: &Server, config: Value) -> Value {
+    let body = json!({"config": config, "start_immediately": true});
+    let made = server
+        .call("POST", &format!("{MIGRATIONS}/"), body)
+        .await
+        .ok();
+    let path = format!("{MIGRATIONS}/{}", made["migration_id"].as_str().unwrap());
+    let begun = server.call("GET", &path, Value::Null).await.ok();
+    let task = begun["task_id"].as_str();
+    let task = task.unwrap_or_else(|| panic!("it did not start: {begun:#}"));
+    server.task_end(task).await;
+    server.call("GET", &path, Value::Null).await.ok()
 }
 
 /// The codes of what is said there.

@@ -19,7 +19,8 @@ use crate::{
     },
 };
 
-fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInput {
+/// The extractor of a stored collection as a request names it.
+pub(super) fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInput {
     FeatureExtractorConfigInput {
         feature_extractor_name: extractor.feature_extractor_name,
         version: extractor.version,

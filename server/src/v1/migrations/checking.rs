@@ -2,20 +2,24 @@
 
 use loupe_engine::store::Reach;
 use loupe_wire::{
-    CollectionResponse, DependencyGraph, MigrationConfig, MigrationType, RetrieverOptions,
-    TaxonomyOptions, ValidationError, ValidationResult,
+    CollectionResponse, DependencyGraph, MigrationConfig, MigrationResourceType, MigrationType,
+    NamespaceModel, RetrieverOptions, TaxonomyOptions, ValidationError, ValidationResult,
 };
 
 use super::{
     allow,
     choosing::{Chosen, chosen},
+    targeting::{self, Target},
     telling,
 };
 use crate::{
     app::App,
     auth::Caller,
-    error::Result,
-    v1::namespaces::{self, NAMESPACES, Pattern},
+    error::{ApiError, Result},
+    v1::{
+        collections,
+        namespaces::{self, NAMESPACES, Pattern},
+    },
 };
 
 /// Documents that are copied in a second, as a rule.
@@ -24,6 +28,8 @@ const DOCUMENTS_A_SECOND: u64 = 500;
 /// A configuration, held against what is there.
 pub(super) struct Checked {
     pub source_id: String,
+    /// The namespace that is extended; none: a new one is made.
+    pub extended: Option<NamespaceModel>,
     pub pattern: Pattern,
     pub result: ValidationResult,
     pub graph: DependencyGraph,
@@ -39,15 +45,22 @@ impl Checked {
         allow(caller, &source.id)?;
         let mut errors = refused(config);
         errors.extend(telling::refused(app, config));
-        errors.extend(target(app, caller, config).await?);
+        let target = Target::of(app, caller, config, &source.id).await?;
+        errors.extend(target.errors);
         if namespaces::is_being_made(&source) {
             errors.push(error("source_not_ready", namespaces::NOT_READY));
         }
         let filter = config.filters.clone().unwrap_or_default();
-        let chosen = chosen(app, &source.id, &filter).await?;
+        let all_buckets = config.migration_type != MigrationType::Extend;
+        let chosen = chosen(app, &source.id, &filter, all_buckets).await?;
         let Chosen { pattern, graph, .. } = chosen;
         errors.extend(chosen.errors);
+        if let Some(extended) = &target.extended {
+            errors.extend(targeting::taken(app, extended, &pattern).await?);
+            errors.extend(unusable(app, &pattern.collections)?);
+        }
         let mut warnings = without_effect(config);
+        warnings.extend(target.warnings);
         warnings.extend(chosen.warnings);
         let documents = count(app, &source.id, &pattern.collections).await?;
         let seconds = i64::try_from(documents / DOCUMENTS_A_SECOND).unwrap_or(i64::MAX) + 1;
@@ -72,6 +85,7 @@ impl Checked {
                 estimated_duration_seconds: Some(seconds),
             },
             source_id: source.id,
+            extended: target.extended,
             pattern,
         })
     }
@@ -183,7 +197,7 @@ fn refused(config: &MigrationConfig) -> Vec<ValidationError> {
         }
     };
     refuse(
-        config.migration_type != MigrationType::Copy,
+        config.migration_type == MigrationType::ReExtract,
         "this server migrates by copying: documents are extracted anew by cloning a collection with another extractor",
     );
     refuse(
@@ -206,29 +220,33 @@ fn refused(config: &MigrationConfig) -> Vec<ValidationError> {
     errors
 }
 
-async fn target(
-    app: &App,
-    caller: &Caller,
-    config: &MigrationConfig,
-) -> Result<Vec<ValidationError>> {
-    if config.target_namespace_id.is_some() {
-        let message = "a copy goes into a new namespace: name it by target_namespace_name";
-        return Ok(vec![error("not_enabled", message)]);
-    }
-    let Some(name) = &config.target_namespace_name else {
-        return Ok(vec![error("missing_target", "name the new namespace")]);
-    };
-    if let Err(refused) = namespaces::check_name(name) {
-        return Ok(vec![error("invalid_target", refused.message())]);
-    }
-    match NAMESPACES.find(app.db(), &caller.org_id, name).await {
-        Ok(_) => {
-            let message = format!("a namespace named '{name}' exists already");
-            Ok(vec![error("name_taken", message)])
+/// Collections whose extractors no namespace of this server may use, or not as they are told to.
+fn unusable(app: &App, collections: &[CollectionResponse]) -> Result<Vec<ValidationError>> {
+    let mut errors = Vec::new();
+    for one in collections {
+        if let Err(refused) = collections::check_extractor(app, one) {
+            errors.push(of_collection(one, "extractor_unavailable", refused)?);
         }
-        Err(error) if error.is_not_found() => Ok(Vec::new()),
-        Err(error) => Err(error),
     }
+    Ok(errors)
+}
+
+/// What stands against a collection; an error that is nobody's but the server's stays one.
+pub(super) fn of_collection(
+    collection: &CollectionResponse,
+    code: &str,
+    refused: ApiError,
+) -> Result<ValidationError> {
+    if !refused.is_callers() {
+        return Err(refused);
+    }
+    let id = collection.collection_id.clone().unwrap_or_default();
+    let message = format!("{id}: {}", refused.message());
+    Ok(ValidationError {
+        resource_id: Some(id),
+        resource_type: Some(MigrationResourceType::Collection),
+        ..error(code, message)
+    })
 }
 
 async fn count(app: &App, source_id: &str, collections: &[CollectionResponse]) -> Result<u64> {

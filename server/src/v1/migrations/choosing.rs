@@ -39,8 +39,14 @@ struct Held {
     about: BTreeMap<String, (MigrationResourceType, Ids)>,
 }
 
-/// What the filter chooses, and what it names that is not there or would miss something.
-pub(super) async fn chosen(app: &App, source_id: &str, filter: &ResourceFilter) -> Result<Chosen> {
+/// What the filter chooses, and what it names that is not there or would miss something. Of the buckets all, or those alone
+/// that the chosen collections need.
+pub(super) async fn chosen(
+    app: &App,
+    source_id: &str,
+    filter: &ResourceFilter,
+    all_buckets: bool,
+) -> Result<Chosen> {
     use MigrationResourceType::{Collection, Retriever, Taxonomy};
     let held = Held::read(app, source_id).await?;
     let (mut ids, mut errors) = (Ids::new(), Vec::new());
@@ -81,6 +87,11 @@ pub(super) async fn chosen(app: &App, source_id: &str, filter: &ResourceFilter) 
         .retrievers
         .retain(|one| is_chosen(&one.retriever_id));
     pattern.taxonomies.retain(|one| is_chosen(&one.taxonomy_id));
+    if !all_buckets {
+        let needed = below(&pattern.collections);
+        let is_needed = |id: &Option<String>| id.as_ref().is_some_and(|id| needed.contains(id));
+        pattern.buckets.retain(|one| is_needed(&one.bucket_id));
+    }
     Ok(Chosen {
         graph: graph(&pattern, &about),
         pattern,
@@ -91,6 +102,13 @@ pub(super) async fn chosen(app: &App, source_id: &str, filter: &ResourceFilter) 
 
 fn data<T: DeserializeOwned>(records: Vec<Record<T>>) -> Vec<T> {
     records.into_iter().map(|record| record.data.0).collect()
+}
+
+/// The buckets that collections are filled from, at once or over other collections.
+fn below(collections: &[CollectionResponse]) -> Ids {
+    let sources = collections.iter().map(|one| &one.source);
+    let named = sources.flat_map(|one| one.bucket_ids.iter().chain(&one.inherited_bucket_ids));
+    named.flatten().cloned().collect()
 }
 
 /// What of the known ids is named somewhere inside.

@@ -1,10 +1,11 @@
-//! Migrations of namespaces: what a namespace holds, chosen, checked, and taken into a new one by a task that can be watched
-//! and canceled.
+//! Migrations of namespaces: what a namespace holds, chosen, checked, and taken into a new one, or one that is there, by a task
+//! that can be watched and canceled.
 
 mod checking;
 mod choosing;
 mod routes;
 mod running;
+mod targeting;
 mod telling;
 
 use loupe_wire::{
@@ -211,7 +212,7 @@ async fn start(
     })
 }
 
-/// Stops it where it stands: what was copied stays in the new namespace.
+/// Stops it where it stands: what was copied stays where it is.
 async fn cancel(
     app: &App,
     caller: &Caller,

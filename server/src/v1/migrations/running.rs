@@ -1,5 +1,6 @@
 //! Doing it: rows at once, documents by a task that tells how far it is after each collection.
 
+use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use loupe_wire::{
     GetMigrationResponse, MigrationResourceType, MigrationStage, MigrationStatus, NamespaceModel,
@@ -34,7 +35,8 @@ struct Work {
     copy: Copy,
 }
 
-/// Writes the new namespace with its rows, and leaves the task that copies documents; a dry run is over at once.
+/// Writes the new namespace with its rows, or those alone into the one that is extended, and leaves the task that copies
+/// documents; a dry run is over at once.
 pub(super) async fn begin(
     app: &App,
     caller: &Caller,
@@ -46,32 +48,22 @@ pub(super) async fn begin(
     if migration.config.dry_run {
         return end_dry(app, &caller, &migration.migration_id, now).await;
     }
-    let source = NAMESPACES
-        .find(app.db(), &caller.org_id, &checked.source_id)
-        .await?;
-    let name = migration.config.target_namespace_name.clone();
-    let namespace = NamespaceModel {
-        namespace_id: Some(id::new("ns_")),
-        namespace_name: namespaces::check_name(&name.unwrap_or_default())?,
-        clone_status: Some("cloning".into()),
-        clone_phase: Some("queued".into()),
-        clone_error: None,
-        clone_dispatched_at: at,
-        source_namespace_id: Some(source.id.clone()),
-        namespace_ready: false,
-        created_at: at,
-        updated_at: at,
-        // The time of what it is made of is not its own.
-        expires_at: None,
-        ..source.data.0
+    let is_new = checked.extended.is_none();
+    let namespace = match checked.extended {
+        // Of what is there the rows that come have the time alone.
+        Some(extended) => NamespaceModel {
+            created_at: at,
+            ..extended
+        },
+        None => new_namespace(app, &caller, &migration, &checked.source_id, at).await?,
     };
     let clone = Clone::of(namespace, checked.pattern)?;
     let work = Work {
         migration_id: migration.migration_id.clone(),
         copy: Copy {
-            from_namespace: source.id,
+            from_namespace: checked.source_id,
             collections: clone.ids.collections.clone().into_iter().collect(),
-            whole: true,
+            whole: is_new,
         },
     };
     let started = app
@@ -80,6 +72,33 @@ pub(super) async fn begin(
         .await?;
     app.work.notify_one();
     Ok(started)
+}
+
+/// The namespace that a migration makes.
+async fn new_namespace(
+    app: &App,
+    caller: &Caller,
+    migration: &GetMigrationResponse,
+    source_id: &str,
+    at: Option<DateTime<Utc>>,
+) -> Result<NamespaceModel> {
+    let source = NAMESPACES.find(app.db(), &caller.org_id, source_id).await?;
+    let name = migration.config.target_namespace_name.clone();
+    Ok(NamespaceModel {
+        namespace_id: Some(id::new("ns_")),
+        namespace_name: namespaces::check_name(&name.unwrap_or_default())?,
+        clone_status: Some("cloning".into()),
+        clone_phase: Some("queued".into()),
+        clone_error: None,
+        clone_dispatched_at: at,
+        source_namespace_id: Some(source.id),
+        namespace_ready: false,
+        created_at: at,
+        updated_at: at,
+        // The time of what it is made of is not its own.
+        expires_at: None,
+        ..source.data.0
+    })
 }
 
 /// Writes the rows, the task that goes on with the documents, and how far the migration is.
@@ -102,9 +121,15 @@ async fn start(
     task.inputs = vec![work.migration_id.clone().into()];
     task.description = format!("migration into {}", clone.namespace.namespace_name);
     let task = tasks::insert(tx, task, now).await?;
-    clone.namespace.clone_task_id = Some(task.task_id.clone());
-    let changes = json!({ "migrated_from": work.copy.from_namespace });
-    clone.insert(tx, caller, changes, now).await?;
+    let from = &work.copy.from_namespace;
+    if work.copy.whole {
+        clone.namespace.clone_task_id = Some(task.task_id.clone());
+        let changes = json!({ "migrated_from": from });
+        clone.insert(tx, caller, changes, now).await?;
+    } else {
+        let changes = json!({ "change": "namespace_extended", "extended_from": from });
+        clone.add(tx, caller, changes, now).await?;
+    }
     let started = change(tx, &caller.org_id, &work.migration_id, now, |migration| {
         if migration.status != MigrationStatus::Draft {
             return Err(ApiError::conflict("", "the migration was started already"));
@@ -157,10 +182,7 @@ async fn end_dry(app: &App, caller: &Caller, id: &str, now: i64) -> Result<GetMi
         .await
 }
 
-fn progress(
-    copy: &Copy,
-    started_at: Option<chrono::DateTime<chrono::Utc>>,
-) -> loupe_wire::MigrationProgress {
+fn progress(copy: &Copy, started_at: Option<DateTime<Utc>>) -> loupe_wire::MigrationProgress {
     let resource = |id: &String| ResourceProgress {
         resource_id: id.clone(),
         resource_type: MigrationResourceType::Collection,
@@ -248,7 +270,7 @@ async fn is_wanted(app: &App, claim: &Claim, id: &str) -> Result<bool> {
 /// A store or the database fails; what was copied stays.
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let Work { migration_id, copy } = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
-    namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
+    tell(app, claim, &copy, "cloning", None).await?;
     let total = copy.collections.len().max(1) as f64;
     for (number, (from, to)) in copy.collections.iter().enumerate() {
         let current = from.clone();
@@ -264,7 +286,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         })
         .await?;
         if !goes_on {
-            return stop(app, claim).await;
+            return stop(app, claim, &copy).await;
         }
         let wanted = || is_wanted(app, claim, &migration_id).boxed();
         copying::fill(app, claim, &copy, (from, to), &wanted).await?;
@@ -281,10 +303,10 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         .await?;
         // Meanwhile: what was copied last is not the end of it.
         if !goes_on {
-            return stop(app, claim).await;
+            return stop(app, claim, &copy).await;
         }
     }
-    namespaces::set_clone_status(app, claim, "ready", None, None).await?;
+    tell(app, claim, &copy, "ready", None).await?;
     let ended = Some(app.clock().now());
     note(app, claim, &migration_id, move |migration| {
         migration.status = MigrationStatus::Completed;
@@ -296,9 +318,30 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
 }
 
 /// Leaves the new namespace as what was canceled.
-async fn stop(app: &App, claim: &Claim) -> Result<()> {
-    let why = Some("the migration was canceled");
-    namespaces::set_clone_status(app, claim, "failed", None, why).await
+async fn stop(app: &App, claim: &Claim, copy: &Copy) -> Result<()> {
+    tell(
+        app,
+        claim,
+        copy,
+        "failed",
+        Some("the migration was canceled"),
+    )
+    .await
+}
+
+/// Notes how far the new namespace is. One that is extended is there as it was.
+async fn tell(
+    app: &App,
+    claim: &Claim,
+    copy: &Copy,
+    status: &'static str,
+    error: Option<&str>,
+) -> Result<()> {
+    if !copy.whole {
+        return Ok(());
+    }
+    let phase = (status == "cloning").then_some("copying");
+    namespaces::set_clone_status(app, claim, status, phase, error).await
 }
 
 /// The progress after so many collections.
@@ -330,11 +373,7 @@ fn at(
     }
 }
 
-fn end(
-    migration: &mut GetMigrationResponse,
-    status: MigrationStatus,
-    at: Option<chrono::DateTime<chrono::Utc>>,
-) {
+fn end(migration: &mut GetMigrationResponse, status: MigrationStatus, at: Option<DateTime<Utc>>) {
     let progress = &mut migration.progress;
     progress.overall_status = status;
     progress.current_stage = Some(MigrationStage::Finalization);
@@ -355,8 +394,8 @@ fn end(
 /// # Errors
 /// The database fails.
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
-    let Work { migration_id, .. } = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
-    namespaces::set_clone_status(app, claim, "failed", None, Some(reason)).await?;
+    let Work { migration_id, copy } = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    tell(app, claim, &copy, "failed", Some(reason)).await?;
     let (reason, ended) = (reason.to_owned(), Some(app.clock().now()));
     note(app, claim, &migration_id, move |migration| {
         migration.status = MigrationStatus::Failed;

@@ -1,7 +1,8 @@
 //! Who is told that a migration has ended: the address that it names, as that of a batch is, and people, where it failed.
 
 use loupe_wire::{
-    GetMigrationResponse, MigrationConfig, MigrationStatus, TaskType, ValidationError,
+    GetMigrationResponse, MigrationConfig, MigrationStatus, MigrationType, TaskType,
+    ValidationError,
 };
 use serde_json::json;
 
@@ -42,13 +43,20 @@ pub(super) async fn ended(
         return Ok(());
     }
     let id = &migration.migration_id;
-    let name = migration.config.target_namespace_name.as_ref();
+    let config = &migration.config;
+    let is_new = config.migration_type != MigrationType::Extend;
+    let name = match is_new {
+        true => config.target_namespace_name.as_ref(),
+        false => config.target_namespace_id.as_ref(),
+    };
+    let what = match is_new {
+        true => "What was copied already stays in the new namespace: remove it",
+        false => "What came already stays in the namespace: remove that",
+    };
     let reason = migration.error_message.as_deref().unwrap_or_default();
     let failure = Failure {
         title: format!("The migration into {} failed", name.unwrap_or(id)),
-        content: format!(
-            "{reason}. What was copied already stays in the new namespace: remove it, and make the migration again when the cause is gone."
-        ),
+        content: format!("{reason}. {what}, and make the migration again when the cause is gone."),
         about: json!({
             "namespace_id": migration.namespace_id, "migration_id": id, "task_id": migration.task_id,
         }),

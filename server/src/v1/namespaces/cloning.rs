@@ -1,5 +1,8 @@
 //! A namespace after the pattern of another: rows at once, documents by a task.
 
+mod adding;
+mod status;
+
 use indexmap::IndexMap;
 use loupe_wire::{
     AuditAction, BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode,
@@ -9,6 +12,8 @@ use loupe_wire::{
 };
 use serde::de::DeserializeOwned;
 
+pub use status::set_clone_status;
+
 use super::{NAMESPACES, check_name, store};
 use crate::{
     app::App,
@@ -17,7 +22,6 @@ use crate::{
     db::{Record, Tx},
     error::{ApiError, Result, Violation},
     id,
-    jobs::Claim,
     limits::quota::{self, Resource},
     v1::{
         audit::{self, Change},
@@ -280,6 +284,23 @@ impl Clone {
         let namespace_id = namespace.namespace_id.as_deref().unwrap_or_default();
         quota::check(tx, &caller.org_id, Resource::Namespaces).await?;
         store::insert(tx, &caller.org_id, namespace, now).await?;
+        self.insert_rows(tx, caller, namespace_id, now).await?;
+        let change = Change {
+            action: AuditAction::NamespaceCreated,
+            resource: (ResourceType::Namespace, namespace_id),
+            changes,
+        };
+        audit::record(tx, caller, change, now).await
+    }
+
+    /// Writes what it holds.
+    async fn insert_rows(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        namespace_id: &str,
+        now: i64,
+    ) -> Result<()> {
         for bucket in &self.buckets {
             let id = bucket.bucket_id.as_deref().unwrap_or_default();
             quota::check(tx, &caller.org_id, Resource::Buckets).await?;
@@ -303,12 +324,7 @@ impl Clone {
         for one in &self.taxonomies {
             taxonomies::insert(tx, caller, namespace_id, one, now).await?;
         }
-        let change = Change {
-            action: AuditAction::NamespaceCreated,
-            resource: (ResourceType::Namespace, namespace_id),
-            changes,
-        };
-        audit::record(tx, caller, change, now).await
+        Ok(())
     }
 }
 
@@ -453,43 +469,4 @@ fn answer(clone: Clone, source_namespace_id: String) -> CloneNamespaceResponse {
         cloned_resources: Some(clone.ids),
         namespace: clone.namespace,
     }
-}
-
-/// Notes how far the copy of a cloned namespace is.
-///
-/// # Errors
-/// The database fails.
-pub async fn set_clone_status(
-    app: &App,
-    claim: &Claim,
-    status: &'static str,
-    phase: Option<&'static str>,
-    error: Option<&str>,
-) -> Result<()> {
-    let (org_id, now) = (claim.org_id.clone(), app.clock().micros());
-    let id = claim.namespace_id.clone().unwrap_or_default();
-    let error = error.map(ToOwned::to_owned);
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let record = match NAMESPACES.hold(tx, &org_id, &id).await {
-                    Ok(record) => record,
-                    // Removed meanwhile.
-                    Err(error) if error.is_not_found() => return Ok(()),
-                    Err(error) => return Err(error),
-                };
-                let namespace = NamespaceModel {
-                    clone_status: Some(status.into()),
-                    clone_phase: phase.map(Into::into),
-                    clone_error: error,
-                    namespace_ready: status == "ready",
-                    updated_at: Some(clock::time(now)),
-                    ..record.data.0
-                };
-                NAMESPACES
-                    .update(tx, &org_id, &id, &record.name, now, &namespace)
-                    .await
-            })
-        })
-        .await
 }
