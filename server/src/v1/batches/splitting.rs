@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Batches that one call makes.
-const MOST: i64 = 10_000;
+pub(super) const MOST: i64 = 10_000;
 const TOO_MANY: &str = "one call makes 10000: send a larger chunk_size, or max_objects";
 
 /// Objects of one step.
@@ -85,7 +85,7 @@ pub(super) async fn bulk_submit(
 }
 
 /// How many batches so many objects are.
-fn batches_of(objects: i64, chunk: i64) -> i64 {
+pub(super) fn batches_of(objects: i64, chunk: i64) -> i64 {
     objects / chunk + i64::from(objects % chunk > 0)
 }
 
@@ -403,7 +403,7 @@ async fn queue(
 }
 
 /// Ends a group that cannot be split any further; the batches that it made stay.
-async fn give_up(app: &App, group: Group, why: String) -> Result<()> {
+pub(super) async fn give_up(app: &App, group: Group, why: String) -> Result<()> {
     let now = app.clock().micros();
     app.db()
         .write(move |tx| {

@@ -19,6 +19,8 @@ crate::sql! {
     const SAVE = "UPDATE batch_groups SET seen_at = $3, seen_id = $4, batch_id = $5, held = $6, objects = $7, batches = $8, ended_at = $9, error = $10 WHERE group_id = $1 AND namespace_id = $2";
     const ADD_MEMBER = "INSERT INTO batch_group_members (group_id, place, namespace_id, batch_id, objects) VALUES ($1, $2, $3, $4, $5)";
     const MEMBERS = "SELECT m.batch_id, m.objects, COALESCE(b.status, 'DELETED'), COALESCE(q.position, 0) FROM batch_group_members m LEFT JOIN batches b ON b.batch_id = m.batch_id AND b.namespace_id = $1 LEFT JOIN (SELECT batch_id, ROW_NUMBER() OVER (ORDER BY queued_at, batch_id) AS position FROM batches WHERE status = 'QUEUED') q ON q.batch_id = m.batch_id WHERE m.namespace_id = $1 AND m.group_id = $2 ORDER BY m.place";
+    const OBJECTS_OF = "SELECT o.status, CAST(COUNT(*) AS BIGINT) FROM batch_group_members m JOIN batch_objects o ON o.batch_id = m.batch_id WHERE m.namespace_id = $1 AND m.group_id = $2 GROUP BY o.status";
+    const FIRST_ERROR = "SELECT o.error FROM batch_group_members m JOIN batch_objects o ON o.batch_id = m.batch_id AND o.status = 'FAILED' WHERE m.namespace_id = $1 AND m.group_id = $2 AND o.error IS NOT NULL ORDER BY m.place, o.position LIMIT 1";
     const COUNT_OBJECTS = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const PAGE = "SELECT object_id, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND created_at >= $4 AND (created_at > $4 OR object_id > $5) AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') ORDER BY created_at, object_id LIMIT $6";
     // A hundred ids at once: fewer are filled up with the last one. Positions have no gaps.
@@ -150,6 +152,19 @@ pub async fn insert_member(tx: &mut Tx, group: &Group) -> Result<()> {
 pub async fn members(db: &Db, group: &Group) -> Result<Vec<Member>> {
     db.all(MEMBERS, args![&group.namespace_id, &group.group_id])
         .await
+}
+
+/// How many objects of the group's batches have which status.
+pub async fn statuses(db: &Db, group: &Group) -> Result<Vec<(String, i64)>> {
+    db.all(OBJECTS_OF, args![&group.namespace_id, &group.group_id])
+        .await
+}
+
+/// What the first of its objects that failed failed of.
+pub async fn first_error(db: &Db, group: &Group) -> Result<Option<String>> {
+    let args = args![&group.namespace_id, &group.group_id];
+    let found: Option<(String,)> = db.one(FIRST_ERROR, args).await?;
+    Ok(found.map(|(error,)| error))
 }
 
 /// How many objects of a bucket batches take.
