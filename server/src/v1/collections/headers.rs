@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The parameter of extractors that holds them.
-const HEADERS: &str = "custom_headers";
+pub(super) const HEADERS: &str = "custom_headers";
 /// How a value begins that is sealed.
 const SEALED: &str = "sealed:";
 

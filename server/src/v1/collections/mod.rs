@@ -45,7 +45,7 @@ pub use cloning::clone;
 pub use counting::Counts;
 pub use enriching::enrich;
 pub use internal::{allow_reading, readable, searched};
-pub use replacing::check_extractor;
+pub use replacing::{check_extractor, with_extractor};
 pub use routes::router;
 pub use scheduling::{hold_scheduled, unschedule};
 pub use searching::{Ready, hindered};
