@@ -212,10 +212,24 @@ fn along(result: &Record) -> String {
 fn progress(one: &Record) -> (f64, String) {
     let progress = one.record("progress");
     let share = progress.float("overall_progress_percent").unwrap_or(0.0) / 100.0;
-    let stage = progress.list("stages").into_iter().next();
-    let words = stage.map(|stage| {
-        let n = |name: &str| text::count(stage.int(name).unwrap_or(0));
-        format!("{} of {}", n("items_completed"), n("items_total"))
+    let (stages, current) = (progress.list("stages"), progress.text("current_stage"));
+    // At the end, and of a copy, it is what was made that counts.
+    let of = |name: &str| stages.iter().find(|stage| stage.text("stage") == name);
+    let stage = match current.as_str() {
+        "namespace_setup" | "batch_creation" => of(&current),
+        _ => of("batch_processing"),
+    };
+    let words = stage.or(stages.first()).map(|stage| {
+        let n = |name: &str| stage.int(name).unwrap_or(0);
+        let done = format!(
+            "{} of {}",
+            text::count(n("items_completed")),
+            text::count(n("items_total"))
+        );
+        match n("items_failed") {
+            0 => done,
+            failed => format!("{done}, {} failed", text::count(failed)),
+        }
     });
     (share.clamp(0.0, 1.0), words.unwrap_or_default())
 }
@@ -405,6 +419,16 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(progress(&answered(&one)), (0.5, "2 of 4".to_owned()));
+        let stages = json!([{"stage": "namespace_setup", "items_total": 9, "items_completed": 9},
+            {"stage": "batch_processing", "items_total": 9, "items_completed": 5, "items_failed": 2}]);
+        for (current, words) in [
+            ("namespace_setup", "9 of 9"),
+            ("batch_processing", "5 of 9, 2 failed"),
+            ("finalization", "5 of 9, 2 failed"),
+        ] {
+            let one = json!({"progress": {"overall_progress_percent": 80.0, "current_stage": current, "stages": stages}});
+            assert_eq!(progress(&Record(one)), (0.8, words.to_owned()), "{current}");
+        }
         let result =
             json!({"estimated_resources": {"buckets": 1, "collections": 2, "taxonomies": 0}});
         assert_eq!(along(&Record(result)), "1 bucket, 2 collections");
