@@ -43,7 +43,7 @@ const AREAS: &[(&str, &str)] = &[
     ("snapshots", "States of a namespace that it can go back to."),
     (
         "migrations",
-        "Copies of what one namespace holds into another.",
+        "Namespaces that are copied, extend others, or are extracted anew.",
     ),
     (
         "buckets",

@@ -130,7 +130,8 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         clusters::RUN => return clusters::run(app, claim).await,
         taxonomies::APPLY => return taxonomies::run(app, claim).await,
         kind if alerts::runs(kind) => alerts::run(app, claim).await?,
-        migrations::MIGRATE => migrations::run(app, claim).await?,
+        // It may wait for its batches.
+        migrations::MIGRATE => return migrations::run(app, claim).await,
         notifications::letters::LETTER => notifications::letters::run(app, claim).await?,
         kind if snapshots::runs(kind) => snapshots::run(app, claim).await?,
         benchmarks::REPLAY => return benchmarks::run(app, claim).await,

@@ -1,6 +1,7 @@
 //! Migrations: checked before they start, watched while they run, and what they leave.
 
 mod extending;
+mod extracting;
 
 use serde_json::{Value, json};
 
@@ -179,7 +180,7 @@ both! {
         assert!(codes(copy(&namespace, "elsewhere")).await.is_empty());
         for (config, code) in [
             (copy(&namespace, "source"), "name_taken"),
-            (with("migration_type", json!("re_extract")), "not_enabled"),
+            (with("feature_extractors", json!([])), "not_enabled"),
             (with("preserve_resource_ids", json!(true)), "not_enabled"),
             (with("target_namespace_name", Value::Null), "missing_target"),
             (with("filters", json!({"collection_ids": ["col_none"]})), "not_found"),

@@ -1,14 +1,17 @@
 //! What a migration would take along, and what stands against it.
 
+use indexmap::IndexMap;
 use loupe_engine::store::Reach;
 use loupe_wire::{
     CollectionResponse, DependencyGraph, MigrationConfig, MigrationResourceType, MigrationType,
-    NamespaceModel, RetrieverOptions, TaxonomyOptions, ValidationError, ValidationResult,
+    NamespaceModel, ResourceFilter, ValidationError, ValidationResult,
 };
 
 use super::{
     allow,
     choosing::{Chosen, chosen},
+    idle::without_effect,
+    refilling::Refilled,
     targeting::{self, Target},
     telling,
 };
@@ -22,8 +25,9 @@ use crate::{
     },
 };
 
-/// Documents that are copied in a second, as a rule.
-const DOCUMENTS_A_SECOND: u64 = 500;
+/// Documents that are copied in a second, and objects that are processed, as a rule.
+const DOCUMENTS_A_SECOND: i64 = 500;
+const OBJECTS_A_SECOND: i64 = 10;
 
 /// A configuration, held against what is there.
 pub(super) struct Checked {
@@ -31,6 +35,8 @@ pub(super) struct Checked {
     /// The namespace that is extended; none: a new one is made.
     pub extended: Option<NamespaceModel>,
     pub pattern: Pattern,
+    /// What is extracted anew; none: all documents are copied.
+    pub refilled: Option<Refilled>,
     pub result: ValidationResult,
     pub graph: DependencyGraph,
 }
@@ -51,9 +57,10 @@ impl Checked {
             errors.push(error("source_not_ready", namespaces::NOT_READY));
         }
         let filter = config.filters.clone().unwrap_or_default();
-        let all_buckets = config.migration_type != MigrationType::Extend;
-        let chosen = chosen(app, &source.id, &filter, all_buckets).await?;
-        let Chosen { pattern, graph, .. } = chosen;
+        let chosen = chosen(app, &source.id, &filter, takes_all(config, &filter)).await?;
+        let Chosen {
+            mut pattern, graph, ..
+        } = chosen;
         errors.extend(chosen.errors);
         if let Some(extended) = &target.extended {
             errors.extend(targeting::taken(app, extended, &pattern).await?);
@@ -62,33 +69,68 @@ impl Checked {
         let mut warnings = without_effect(config);
         warnings.extend(target.warnings);
         warnings.extend(chosen.warnings);
-        let documents = count(app, &source.id, &pattern.collections).await?;
-        let seconds = i64::try_from(documents / DOCUMENTS_A_SECOND).unwrap_or(i64::MAX) + 1;
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let estimated = [
-            ("buckets", number(pattern.buckets.len())),
-            ("collections", number(pattern.collections.len())),
-            ("taxonomies", number(pattern.taxonomies.len())),
-            ("retrievers", number(pattern.retrievers.len())),
-            ("documents", i64::try_from(documents).unwrap_or(i64::MAX)),
-        ];
+        let mut refilled = None;
+        if config.migration_type == MigrationType::ReExtract {
+            let mut anew = Refilled::of(app, caller, &source.id, config, &mut pattern).await?;
+            errors.append(&mut anew.errors);
+            warnings.append(&mut anew.warnings);
+            refilled = Some(anew);
+        }
+        let (estimated_resources, seconds) =
+            estimated(app, &source.id, &pattern, refilled.as_ref()).await?;
         Ok(Self {
             graph,
             result: ValidationResult {
                 valid: errors.is_empty(),
                 errors,
                 warnings,
-                estimated_resources: estimated
-                    .into_iter()
-                    .map(|(name, count)| (name.to_owned(), count))
-                    .collect(),
+                estimated_resources,
                 estimated_duration_seconds: Some(seconds),
             },
             source_id: source.id,
             extended: target.extended,
             pattern,
+            refilled,
         })
     }
+}
+
+/// Whether buckets come that nothing is filled from. They are no more than rows of a copy.
+fn takes_all(config: &MigrationConfig, filter: &ResourceFilter) -> bool {
+    match config.migration_type {
+        MigrationType::Copy => true,
+        MigrationType::Extend => false,
+        // With their objects.
+        MigrationType::ReExtract => filter.collection_ids.is_none(),
+    }
+}
+
+/// How much comes, and how many seconds that takes.
+async fn estimated(
+    app: &App,
+    source_id: &str,
+    pattern: &Pattern,
+    refilled: Option<&Refilled>,
+) -> Result<(IndexMap<String, i64>, i64)> {
+    let copied = pattern.collections.iter().filter(|one| {
+        let id = one.collection_id.as_ref();
+        let is_filled = |anew: &Refilled| id.is_some_and(|id| anew.collections.contains(id));
+        !refilled.is_some_and(is_filled)
+    });
+    let documents = count(app, source_id, copied).await?;
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let mut all = vec![
+        ("buckets", number(pattern.buckets.len())),
+        ("collections", number(pattern.collections.len())),
+        ("taxonomies", number(pattern.taxonomies.len())),
+        ("retrievers", number(pattern.retrievers.len())),
+        ("documents", documents),
+    ];
+    all.extend(refilled.map(|anew| ("objects", anew.objects)));
+    let objects = refilled.map_or(0, |anew| anew.objects);
+    let seconds = documents / DOCUMENTS_A_SECOND + objects / OBJECTS_A_SECOND + 1;
+    let all = all.into_iter();
+    Ok((all.map(|(name, n)| (name.to_owned(), n)).collect(), seconds))
 }
 
 pub(super) fn error(code: &str, message: impl Into<String>) -> ValidationError {
@@ -107,87 +149,6 @@ pub(super) fn warning(code: &str, message: impl Into<String>) -> ValidationError
     }
 }
 
-/// What was sent and changes nothing.
-fn without_effect(config: &MigrationConfig) -> Vec<ValidationError> {
-    let mut idle = vec![
-        (
-            config.batch_options.is_some(),
-            "batch_options",
-            "a copy runs no batches",
-        ),
-        (
-            config.cluster_options.is_some(),
-            "cluster_options",
-            "clusters are not copied",
-        ),
-    ];
-    if let Some(options) = &config.taxonomy_options {
-        idle.extend(of_taxonomies(options));
-    }
-    if let Some(options) = &config.retriever_options {
-        idle.extend(of_retrievers(options));
-    }
-    let idle = idle.into_iter().filter(|(is, ..)| *is);
-    idle.map(|(_, member, why)| warning("no_effect", format!("{member} has no effect: {why}")))
-        .collect()
-}
-
-/// Whether a member says something that has no effect, which one, and why.
-type Idle = (bool, &'static str, &'static str);
-
-/// Why ids are not kept.
-const OWN_IDS: &str = "ids are unique over all namespaces, a copy has ids of its own";
-
-fn of_taxonomies(options: &TaxonomyOptions) -> [Idle; 4] {
-    [
-        (
-            options.preserve_taxonomy_ids,
-            "taxonomy_options.preserve_taxonomy_ids",
-            OWN_IDS,
-        ),
-        (
-            !options.preserve_enrichment_fields,
-            "taxonomy_options.preserve_enrichment_fields",
-            "documents are copied as they are",
-        ),
-        (
-            options.re_run_enrichment,
-            "taxonomy_options.re_run_enrichment",
-            "documents are copied as they are, execute the taxonomies of the copy",
-        ),
-        (
-            !options.migrate_reference_collections,
-            "taxonomy_options.migrate_reference_collections",
-            "filters say which collections are taken along",
-        ),
-    ]
-}
-
-fn of_retrievers(options: &RetrieverOptions) -> [Idle; 4] {
-    [
-        (
-            options.preserve_retriever_ids,
-            "retriever_options.preserve_retriever_ids",
-            OWN_IDS,
-        ),
-        (
-            options.migrate_interactions,
-            "retriever_options.migrate_interactions",
-            "interactions stay with the retrievers that they were told of",
-        ),
-        (
-            options.migrate_execution_history,
-            "retriever_options.migrate_execution_history",
-            "executions stay with the retrievers that made them",
-        ),
-        (
-            !options.validate_references,
-            "retriever_options.validate_references",
-            "what a retriever names is always looked for",
-        ),
-    ]
-}
-
 /// What this server does not do.
 fn refused(config: &MigrationConfig) -> Vec<ValidationError> {
     let mut errors = Vec::new();
@@ -197,21 +158,17 @@ fn refused(config: &MigrationConfig) -> Vec<ValidationError> {
         }
     };
     refuse(
-        config.migration_type == MigrationType::ReExtract,
-        "this server migrates by copying: documents are extracted anew by cloning a collection with another extractor",
-    );
-    refuse(
         config.preserve_resource_ids,
         "ids are unique over all namespaces: a copy has ids of its own",
     );
     refuse(
-        config.feature_extractors.is_some(),
-        "a copy keeps its extractors",
+        config.feature_extractors.is_some() && config.migration_type != MigrationType::ReExtract,
+        "a copy keeps its extractors: re_extract has others",
     );
     let filter = config.filters.clone().unwrap_or_default();
     refuse(
         !filter.date_range.unwrap_or_default().is_empty(),
-        "a copy takes whole collections, not a range of time",
+        "a migration takes whole collections, not a range of time",
     );
     refuse(
         filter.cluster_ids.is_some_and(|ids| !ids.is_empty()),
@@ -249,17 +206,20 @@ pub(super) fn of_collection(
     })
 }
 
-async fn count(app: &App, source_id: &str, collections: &[CollectionResponse]) -> Result<u64> {
-    let ids = collections
-        .iter()
-        .filter_map(|one| one.collection_id.clone());
+async fn count(
+    app: &App,
+    source_id: &str,
+    collections: impl Iterator<Item = &CollectionResponse>,
+) -> Result<i64> {
+    let ids = collections.filter_map(|one| one.collection_id.clone());
     let reach = Reach {
         namespace_id: source_id.to_owned(),
         collection_ids: ids.collect(),
         principal: None,
     };
-    match reach.collection_ids.is_empty() {
-        true => Ok(0),
-        false => Ok(app.store().count(&reach, None).await?),
+    if reach.collection_ids.is_empty() {
+        return Ok(0);
     }
+    let documents = app.store().count(&reach, None).await?;
+    Ok(i64::try_from(documents).unwrap_or(i64::MAX))
 }

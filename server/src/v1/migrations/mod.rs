@@ -1,12 +1,18 @@
-//! Migrations of namespaces: what a namespace holds, chosen, checked, and taken into a new one, or one that is there, by a task
-//! that can be watched and canceled.
+//! Migrations of namespaces: what a namespace holds, chosen, checked, and taken into a new one, or one that is there, or extracted
+//! anew in a new one, by a task that can be watched and canceled.
 
 mod checking;
 mod choosing;
+mod extracting;
+mod idle;
+mod objects;
+mod refilling;
 mod routes;
 mod running;
+mod stages;
 mod targeting;
 mod telling;
+mod work;
 
 use loupe_wire::{
     AuditAction, CancelMigrationRequest, CancelMigrationResponse, CreateMigrationRequest,
@@ -212,7 +218,7 @@ async fn start(
     })
 }
 
-/// Stops it where it stands: what was copied stays where it is.
+/// Stops it where it stands, with its batches: what was copied stays where it is.
 async fn cancel(
     app: &App,
     caller: &Caller,
@@ -244,6 +250,7 @@ async fn cancel(
             })
         })
         .await?;
+    extracting::cancel(app, &cancelled.internal_id, &cancelled).await?;
     Ok(CancelMigrationResponse {
         migration_id: cancelled.migration_id,
         status: cancelled.status,

@@ -29,7 +29,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(start_migration))
 }
 
-/// Makes a migration: what of a namespace is taken into a new one, or into one that is there (`extend`).
+/// Makes a migration: a copy of a namespace, an extension of another one by it, or a new one extracted anew from its objects.
 #[utoipa::path(post, path = "/v1/namespaces/migrations/", tag = "migrations", request_body = CreateMigrationRequest, responses((status = 200, body = CreateMigrationResponse)))]
 async fn create_migration(
     State(app): State<App>,

@@ -1,15 +1,22 @@
 //! Doing it: rows at once, documents by a task that tells how far it is after each collection.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use loupe_wire::{
     GetMigrationResponse, MigrationResourceType, MigrationStage, MigrationStatus, NamespaceModel,
     ResourceProgress, StageProgress, TaskType,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
-use super::{MIGRATIONS, checking::Checked, is_over, telling};
+use super::{
+    MIGRATIONS,
+    checking::Checked,
+    extracting, is_over, stages, telling,
+    work::{Refill, Step, Work},
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -17,7 +24,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     id,
-    jobs::Claim,
+    jobs::{self, Claim},
     v1::{
         audit::{self, PartOf},
         copying::{self, Copy},
@@ -28,12 +35,6 @@ use crate::{
 
 /// The queue's word for a migration.
 pub const MIGRATE: &str = "migrate";
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Work {
-    migration_id: String,
-    copy: Copy,
-}
 
 /// Writes the new namespace with its rows, or those alone into the one that is extended, and leaves the task that copies
 /// documents; a dry run is over at once.
@@ -58,13 +59,24 @@ pub(super) async fn begin(
         None => new_namespace(app, &caller, &migration, &checked.source_id, at).await?,
     };
     let clone = Clone::of(namespace, checked.pattern)?;
+    let mut collections: BTreeMap<String, String> =
+        clone.ids.collections.clone().into_iter().collect();
+    let refill = checked.refilled.map(|refilled| {
+        collections.retain(|id, _| !refilled.collections.contains(id));
+        Refill {
+            actor: caller.actor().to_owned(),
+            until: now,
+            ..Refill::of(refilled, &clone.ids, &migration.config)
+        }
+    });
     let work = Work {
         migration_id: migration.migration_id.clone(),
         copy: Copy {
             from_namespace: checked.source_id,
-            collections: clone.ids.collections.clone().into_iter().collect(),
+            collections,
             whole: is_new,
         },
+        refill,
     };
     let started = app
         .db()
@@ -135,7 +147,10 @@ async fn start(
             return Err(ApiError::conflict("", "the migration was started already"));
         }
         migration.status = MigrationStatus::Pending;
-        migration.progress = progress(&work.copy, at);
+        migration.progress = match &work.refill {
+            Some(refill) => stages::first(&work, refill, at),
+            None => progress(&work.copy, at),
+        };
         migration.task_id = Some(task.task_id);
         migration.started_at = at;
         migration
@@ -226,7 +241,7 @@ pub(super) async fn change(
 }
 
 /// Notes how far it is; whether it goes on: it may have been canceled, or removed.
-async fn note(
+pub(super) async fn note(
     app: &App,
     claim: &Claim,
     id: &str,
@@ -254,27 +269,49 @@ async fn note(
     }
 }
 
-/// Whether nobody canceled or removed it since.
-async fn is_wanted(app: &App, claim: &Claim, id: &str) -> Result<bool> {
+/// The migration, unless somebody canceled or removed it since.
+pub(super) async fn wanted(
+    app: &App,
+    claim: &Claim,
+    id: &str,
+) -> Result<Option<GetMigrationResponse>> {
     match MIGRATIONS.find(app.db(), &claim.org_id, id).await {
-        Ok(found) => Ok(found.data.0.status != MigrationStatus::Cancelled),
-        Err(error) if error.is_not_found() => Ok(false),
+        Ok(found) if found.status == MigrationStatus::Cancelled => Ok(None),
+        Ok(found) => Ok(Some(found.data.0)),
+        Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Copies the documents, collection by collection; safe to repeat. A collection that is canceled meanwhile is copied no
-/// further.
+/// Whether nobody did.
+pub(super) async fn is_wanted(app: &App, claim: &Claim, id: &str) -> Result<bool> {
+    Ok(wanted(app, claim, id).await?.is_some())
+}
+
+/// Goes on with a migration; safe to repeat.
 ///
 /// # Errors
-/// A store or the database fails; what was copied stays.
+/// A store or the database fails, or all of what was to be extracted anew did; what was done stays.
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
-    let Work { migration_id, copy } = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
-    tell(app, claim, &copy, "cloning", None).await?;
+    let work = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    let step = match &work.refill {
+        Some(refill) => extracting::run(app, claim, &work, refill).await?,
+        None => copy_all(app, claim, &work).await?,
+    };
+    match step {
+        Step::Done => tasks::succeed(app, claim, Vec::new()).await,
+        Step::Waits(pause) => jobs::postpone(app, claim, pause).await,
+    }
+}
+
+/// Copies the documents, collection by collection. A collection that is canceled meanwhile is copied no further.
+async fn copy_all(app: &App, claim: &Claim, work: &Work) -> Result<Step> {
+    let (migration_id, copy) = (&work.migration_id, &work.copy);
+    tell(app, claim, copy, "cloning", None).await?;
     let total = copy.collections.len().max(1) as f64;
     for (number, (from, to)) in copy.collections.iter().enumerate() {
         let current = from.clone();
-        let goes_on = note(app, claim, &migration_id, move |migration| {
+        let goes_on = note(app, claim, migration_id, move |migration| {
             migration.status = MigrationStatus::InProgress;
             at(
                 migration,
@@ -286,12 +323,12 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         })
         .await?;
         if !goes_on {
-            return stop(app, claim, &copy).await;
+            return stop(app, claim, copy).await;
         }
-        let wanted = || is_wanted(app, claim, &migration_id).boxed();
-        copying::fill(app, claim, &copy, (from, to), &wanted).await?;
+        let wanted = || is_wanted(app, claim, migration_id).boxed();
+        copying::fill(app, claim, copy, (from, to), &wanted).await?;
         let done = from.clone();
-        let goes_on = note(app, claim, &migration_id, move |migration| {
+        let goes_on = note(app, claim, migration_id, move |migration| {
             at(
                 migration,
                 number + 1,
@@ -303,34 +340,29 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         .await?;
         // Meanwhile: what was copied last is not the end of it.
         if !goes_on {
-            return stop(app, claim, &copy).await;
+            return stop(app, claim, copy).await;
         }
     }
-    tell(app, claim, &copy, "ready", None).await?;
+    tell(app, claim, copy, "ready", None).await?;
     let ended = Some(app.clock().now());
-    note(app, claim, &migration_id, move |migration| {
+    note(app, claim, migration_id, move |migration| {
         migration.status = MigrationStatus::Completed;
         migration.completed_at = ended;
         end(migration, MigrationStatus::Completed, ended);
     })
     .await?;
-    Ok(())
+    Ok(Step::Done)
 }
 
 /// Leaves the new namespace as what was canceled.
-async fn stop(app: &App, claim: &Claim, copy: &Copy) -> Result<()> {
-    tell(
-        app,
-        claim,
-        copy,
-        "failed",
-        Some("the migration was canceled"),
-    )
-    .await
+async fn stop(app: &App, claim: &Claim, copy: &Copy) -> Result<Step> {
+    let why = Some("the migration was canceled");
+    tell(app, claim, copy, "failed", why).await?;
+    Ok(Step::Done)
 }
 
 /// Notes how far the new namespace is. One that is extended is there as it was.
-async fn tell(
+pub(super) async fn tell(
     app: &App,
     claim: &Claim,
     copy: &Copy,
@@ -380,7 +412,8 @@ fn end(migration: &mut GetMigrationResponse, status: MigrationStatus, at: Option
     if status == MigrationStatus::Completed {
         progress.overall_progress_percent = 100.0;
     }
-    for stage in &mut progress.stages {
+    let stages = progress.stages.iter_mut();
+    for stage in stages.filter(|one| one.status != MigrationStatus::Completed) {
         stage.status = status;
         stage.completed_at = at;
         if status == MigrationStatus::Completed {
@@ -394,10 +427,13 @@ fn end(migration: &mut GetMigrationResponse, status: MigrationStatus, at: Option
 /// # Errors
 /// The database fails.
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
-    let Work { migration_id, copy } = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
-    tell(app, claim, &copy, "failed", Some(reason)).await?;
+    let work = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    tell(app, claim, &work.copy, "failed", Some(reason)).await?;
+    if let Some(refill) = &work.refill {
+        extracting::give_up(app, claim, &work, refill, reason).await?;
+    }
     let (reason, ended) = (reason.to_owned(), Some(app.clock().now()));
-    note(app, claim, &migration_id, move |migration| {
+    note(app, claim, &work.migration_id, move |migration| {
         migration.status = MigrationStatus::Failed;
         migration.error_message = Some(reason);
         migration.completed_at = ended;
