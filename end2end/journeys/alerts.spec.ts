@@ -12,6 +12,9 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   await accessible(page);
   await page.getByRole("button", { name: "Create alert" }).first().click();
   const form = page.getByRole("dialog", { name: "Create an alert" });
+  // What is typed goes into the first field, and what sends the form is in sight however long that is.
+  await expect(form.getByLabel("Name", { exact: true })).toBeFocused();
+  await expect(form.getByRole("button", { name: "Create", exact: true })).toBeInViewport({ ratio: 1 });
   await form.getByLabel("Name", { exact: true }).fill("zebras");
   await form.getByLabel("Retriever", { exact: true }).selectOption({ label: "picture-book-search" });
   await form.getByRole("group", { name: "Inputs" }).getByLabel(/^query/).fill("striped animal");

@@ -33,13 +33,14 @@ pub fn Modal(
     let inside = move || {
         open.get().then(|| {
             let close = (!guarded).then(|| view! {
-                <button type="button" class="btn ghost icon small" aria-label="Close" on:click=move |_| open.set(false)><Icon name="close"/></button>
+                <button type="button" class="btn ghost icon small close" aria-label="Close" on:click=move |_| open.set(false)><Icon name="close"/></button>
             });
             view! {
                 <div class="body">
-                    <div class="head"><h2>{move || title.get()}</h2>{close}</div>
+                    <h2>{move || title.get()}</h2>
                     {children()}
                     {toast_list(true)}
+                    {close}
                 </div>
             }
             .into_any()

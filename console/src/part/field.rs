@@ -179,8 +179,8 @@ pub fn Submit(
 ) -> AnyView {
     let class = if danger { "btn danger" } else { "btn primary" };
     view! {
-        {refusal(change)}
         <footer>
+            {refusal(change)}
             <button type="button" class="btn" on:click=move |_| open.set(false)>"Cancel"</button>
             <button class=class aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>{label}</button>
         </footer>
