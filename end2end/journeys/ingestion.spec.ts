@@ -328,8 +328,15 @@ test("a batch that is not submitted leads to its draft, and one of documents is 
   const namespace = String((await send(page, "POST", "/v1/namespaces", { namespace_name: "drafts" })).namespace_id);
   const schema = { properties: { note: { type: "string" } } };
   const bucket = String((await send(page, "POST", "/v1/buckets", { bucket_name: "notes", bucket_schema: schema }, namespace)).bucket_id);
-  await send(page, "POST", `/v1/buckets/${bucket}/objects`, { note: "Snow becomes ice." }, namespace);
   const main = page.getByRole("main");
+
+  // Of a bucket with nothing in it nothing is made.
+  await page.goto(`${url()}/console/ns/${namespace}/buckets/${bucket}`);
+  await main.getByRole("button", { name: "Process" }).click();
+  await expect(main.getByText("the bucket holds no objects yet, so nothing was started")).toBeVisible();
+  await accessible(page);
+  expect((await send(page, "POST", `/v1/buckets/${bucket}/batches/list`, {}, namespace)).results).toEqual([]);
+  await send(page, "POST", `/v1/buckets/${bucket}/objects`, { note: "Snow becomes ice." }, namespace);
 
   // No collection is over the bucket: the batch is made, and its submission refused.
   await page.goto(`${url()}/console/ns/${namespace}/buckets/${bucket}`);

@@ -44,16 +44,8 @@ pub fn bucket() -> AnyView {
     let removed = Callback::new(move |()| go(&format!("/ns/{}/buckets", ns.get_untracked())));
     let fresh = RwSignal::new(0u32);
     let process = move |_| {
-        let (api, bucket, ns) = (
-            api.get_untracked(),
-            bucket.get_untracked(),
-            ns.get_untracked(),
-        );
-        let work = start(
-            api,
-            format!("/v1/buckets/{}/batches", text::escape(&bucket)),
-            json!({}),
-        );
+        let (bucket, ns) = (bucket.get_untracked(), ns.get_untracked());
+        let work = process_all(api.get_untracked(), path.get_untracked());
         let open = move |batch: Record| {
             go(&text::batch(&ns, &bucket, &batch.text("batch_id")));
         };
@@ -146,6 +138,15 @@ fn asked(search: &str, status: &str) -> Value {
         body["filters"] = json!({"field": "status", "operator": "eq", "value": status});
     }
     body
+}
+
+/// Processes every object of the bucket. Where there is none, no batch is made: its draft would stay.
+async fn process_all(api: Api, bucket: String) -> Result<Record, Problem> {
+    if api.get(&bucket).await?.int("object_count") == Some(0) {
+        let why = "the bucket holds no objects yet, so nothing was started";
+        return Err(Problem::local(why));
+    }
+    start(api, format!("{bucket}/batches"), json!({})).await
 }
 
 /// Makes a batch and submits it. Without ids it takes every object of the bucket; what was processed unchanged is skipped
