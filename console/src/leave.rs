@@ -53,6 +53,11 @@ impl Unsaved {
         leaves
     }
 
+    /// Whether something would be lost now.
+    pub fn any(self) -> bool {
+        self.0.get_untracked()
+    }
+
     /// Nothing is lost any more.
     pub fn saved(self) {
         self.0.set(false);

@@ -246,6 +246,26 @@ test("a page has the icon, the arrangement, the words for search engines and the
     await expect(title).toHaveValue("Written and not saved");
     const old = await page.request.get(`${url()}/r/own-look`, { maxRedirects: 0 });
     expect(old.status()).toBe(308);
+
+    // Who takes it down is told what goes with it.
+    const main = page.getByRole("main");
+    const down = page.getByRole("dialog", { name: "Take the page down?" });
+    const lost = down.getByText("What you wrote in the form and did not publish is lost with it.");
+    await main.getByRole("button", { name: "Take it down" }).click();
+    await expect(lost).toBeVisible();
+    await accessible(page);
+    await down.getByRole("button", { name: "Cancel" }).click();
+    await expect(title).toHaveValue("Written and not saved");
+    // The form begins anew with what is saved, and with the documents that are read last.
+    const anew = page.waitForResponse((answer) => answer.url().includes("/documents/list"));
+    await main.getByRole("button", { name: "Publish the changes" }).click();
+    await anew;
+    await main.getByRole("button", { name: "Take it down" }).click();
+    await expect(down).toContainText("The retriever stays.");
+    await expect(lost).toHaveCount(0);
+    await down.getByRole("button", { name: "Take it down" }).click();
+    await expect(main.getByRole("button", { name: "Publish", exact: true })).toBeVisible();
+    expect((await page.request.get(`${url()}/r/own-look-again`)).ok()).toBe(false);
     expect(faults).toEqual([]);
   } finally {
     await send(page, "DELETE", `/v1/retrievers/${id}/publish`, undefined, namespace).catch(() => undefined);

@@ -233,6 +233,16 @@ fn Published(place: Place, name: RwSignal<String>, active: RwSignal<bool>) -> An
         format!("{at}?tab=searches&source=page")
     };
     let (asked, renamed) = (RwSignal::new(false), RwSignal::new(false));
+    // The form begins anew without the page: what is lost is told as the dialog opens.
+    let unsaved: leave::Unsaved = expect_context();
+    let ends = move || match unsaved.any() {
+        true => {
+            "Links to it and frames of it end in nothing, and its name is free for others. The retriever stays. What you wrote in the form and did not publish is lost with it."
+        }
+        false => {
+            "Links to it and frames of it end in nothing, and its name is free for others. The retriever stays."
+        }
+    };
     let submit = Callback::new(move |()| call(true));
     view! {
         <section class="card stack" aria-labelledby="at">
@@ -247,7 +257,7 @@ fn Published(place: Place, name: RwSignal<String>, active: RwSignal<bool>) -> An
                 <button type="button" class="btn danger" on:click=move |_| asked.set(true)>"Take it down"</button>
             </div>
             <Ask open=asked title="Take the page down?".to_owned() label="Take it down" change submit danger=true>
-                <p>"Links to it and frames of it end in nothing, and its name is free for others. The retriever stays."</p>
+                <p>{ends()}</p>
             </Ask>
             {rename::dialog(place, name, renamed)}
         </section>
