@@ -172,6 +172,20 @@ test("what changes is told as it changes", async ({ page }) => {
   await page.waitForTimeout(4_000);
   expect(asked).toBeLessThanOrEqual(1);
   await send(page, "DELETE", `/v1/annotations/${note.annotation_id}`, undefined, namespace);
+
+  // An alert is called by its name, and leads to what it found.
+  await page.getByLabel("Kind", { exact: true }).selectOption("");
+  await page.getByRole("checkbox", { name: "Live" }).check();
+  const watching = {
+    name: "batches that fail", source: "system", system_condition: { type: "batch_failed", params: {} },
+    notification_config: { channels: [{ channel_type: "webhook", config: { url: "https://example.com/hook" } }] },
+  };
+  const alert = await send(page, "POST", "/v1/alerts", watching, namespace);
+  const told = rows.filter({ hasText: "alert created" });
+  await told.getByRole("link", { name: "batches that fail" }).click();
+  await expect(page).toHaveURL(new RegExp(`/alerts\\?log=${alert.alert_id}$`));
+  await expect(page.getByRole("dialog", { name: "History of batches that fail" })).toBeVisible();
+  await send(page, "DELETE", `/v1/alerts/${alert.alert_id}`, undefined, namespace);
   expect(faults).toEqual([]);
 });
 

@@ -179,6 +179,8 @@ fn link(kind: &str, payload: &Record) -> Option<String> {
         return Some(format!("{}?document={document}", collection(&of)));
     }
     let pages = [
+        ("alert_id", "alerts"),
+        ("trigger_id", "triggers"),
         ("batch_id", "batches"),
         ("cluster_id", "clusters"),
         ("taxonomy_id", "taxonomies"),
@@ -189,6 +191,8 @@ fn link(kind: &str, payload: &Record) -> Option<String> {
     pages.iter().find_map(|(name, page)| {
         let found = id(name)?;
         match *page {
+            // A list with the log of one beside it.
+            "alerts" | "triggers" => Some(format!("/console/ns/{ns}/{page}?log={found}")),
             "batches" => Some(format!(
                 "/console/ns/{ns}/batches/{}/{found}",
                 id("bucket_id")?
@@ -198,15 +202,29 @@ fn link(kind: &str, payload: &Record) -> Option<String> {
     })
 }
 
+/// The word for what an event of a kind is about.
+fn subject(kind: &str) -> &str {
+    let first = kind.split('.').next().unwrap_or_default();
+    first.trim_end_matches('s')
+}
+
+/// What that was called then, where the event tells.
+fn called(kind: &str, payload: &Record) -> Option<String> {
+    let own = format!("{}_name", subject(kind));
+    payload.opt("name").or_else(|| payload.opt(&own))
+}
+
 /// What an event is about: the id of what its kind names, or the last of its ids; and what else it tells.
 fn about(kind: &str, payload: &Record) -> (String, String) {
+    let own = format!("{}_name", subject(kind));
     let all = payload.members().into_iter();
     let all = all.filter(|(name, value)| {
-        !name.starts_with('_') && !value.0.is_object() && !value.0.is_array()
+        let is_name = name == "name" || *name == own;
+        let is_one = !value.0.is_object() && !value.0.is_array() && !plain(&value.0).is_empty();
+        !name.starts_with('_') && !is_name && is_one
     });
     let (ids, rest): (Vec<_>, Vec<_>) = all.partition(|(name, _)| name.ends_with("_id"));
-    let named = kind.split('.').next().unwrap_or_default();
-    let named = payload.opt(&format!("{}_id", named.trim_end_matches('s')));
+    let named = payload.opt(&format!("{}_id", subject(kind)));
     let place = ["namespace_id", "org_id"];
     let last = ids
         .iter()
@@ -222,7 +240,8 @@ fn row(one: Record) -> AnyView {
     let (kind, payload) = (one.text("event_type"), one.record("payload"));
     let (what, more) = about(&kind, &payload);
     let (names, id): (Names, _) = (expect_context(), what.clone());
-    let called = move || names.get(&what);
+    let name = called(&kind, &payload);
+    let called = move || name.clone().unwrap_or_else(|| names.get(&what));
     let what = match link(&kind, &payload) {
         Some(href) => view! { <a title=id href=href>{called}</a> }.into_any(),
         None => view! { <span title=id>{called}</span> }.into_any(),
@@ -275,10 +294,30 @@ mod tests {
             ("obj_1".to_owned(), "file count 2".to_owned())
         );
         assert_eq!(about("bucket.filled", &payload).0, "bkt_1");
+        assert_eq!(called("bucket.filled", &payload), None);
         assert_eq!(about("resource.executed", &payload).0, "obj_1");
         assert_eq!(
             about("x", &Record::default()),
             (String::new(), String::new())
+        );
+    }
+
+    #[test]
+    fn what_has_a_name_is_called_by_it_and_nothing_is_not_told() {
+        let payload = Record(
+            json!({"cluster_id": "clu_1", "cluster_name": "By look", "status": "completed", "error": null, "note": ""}),
+        );
+        let kind = "cluster.execution.completed";
+        assert_eq!(called(kind, &payload).as_deref(), Some("By look"));
+        assert_eq!(
+            about(kind, &payload),
+            ("clu_1".to_owned(), "status completed".to_owned())
+        );
+        let payload = Record(json!({"alert_id": "alt_1", "collection_id": "", "name": "Owls"}));
+        assert_eq!(called("alert.created", &payload).as_deref(), Some("Owls"));
+        assert_eq!(
+            about("alert.created", &payload),
+            ("alt_1".to_owned(), String::new())
         );
     }
 }
