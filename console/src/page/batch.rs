@@ -42,6 +42,13 @@ struct Shown {
     toasts: Toasts,
 }
 
+impl Shown {
+    /// Whether the batch is so by now.
+    fn is(self, what: fn(&Record) -> bool) -> Memo<bool> {
+        Memo::new(move |_| self.load.good().is_some_and(|batch| what(&batch)))
+    }
+}
+
 /// Where the objects of the batch are.
 #[derive(Clone, Copy)]
 struct Objects(Signal<String>);
@@ -86,25 +93,10 @@ pub fn batch() -> AnyView {
         format!("{}/objects", home.get())
     })));
     let cancel = move |_| shown.call(change, "cancel", &json!({}), "The batch is canceled");
-    let submit = move |_| shown.call(change, "submit", &json!({}), "The batch is queued");
-    let is = move |what: fn(&Record) -> bool| {
-        Memo::new(move |_| load.good().is_some_and(|batch| what(&batch)))
-    };
-    let (stoppable, draft) = (is(can_stop), is(is_draft));
-    let over = is(|batch| !active(batch) && !is_draft(batch));
+    let stoppable = shown.is(can_stop);
     let text = match placed {
         true => "Objects of one bucket on their way to documents.",
         false => "Documents of collections on their way to documents of others.",
-    };
-    let of_bucket = move || {
-        view! {
-            <a class="btn" href=move || home.get()>"The bucket"</a>
-            {diagnosis(shown)}
-            <Show when=move || draft.get()>
-                <button type="button" class="btn primary" on:click=submit aria-busy=move || change.busy.get().to_string()>"Submit"</button>
-            </Show>
-            <Show when=move || over.get()>{again(shown)}</Show>
-        }
     };
     let title = Signal::derive(move || {
         format!(
@@ -116,7 +108,7 @@ pub fn batch() -> AnyView {
     });
     view! {
         <Head title text>
-            {placed.then(of_bucket)}
+            {placed.then(|| of_bucket(shown, home))}
             <Show when=move || stoppable.get()>
                 <button type="button" class="btn danger" on:click=cancel aria-busy=move || change.busy.get().to_string()>"Cancel"</button>
             </Show>
@@ -125,6 +117,23 @@ pub fn batch() -> AnyView {
         {loaded(load, waiting(5), move |batch| state(batch, shown))}
         {left_out(load)}
         {failed(shown)}
+    }
+    .into_any()
+}
+
+/// What can be done with a batch of a bucket.
+fn of_bucket(shown: Shown, home: Signal<String>) -> AnyView {
+    let change = shown.change;
+    let submit = move |_| shown.call(change, "submit", &json!({}), "The batch is queued");
+    let draft = shown.is(is_draft);
+    let over = shown.is(|batch| !active(batch) && !is_draft(batch));
+    view! {
+        <a class="btn" href=move || home.get()>"The bucket"</a>
+        {diagnosis(shown)}
+        <Show when=move || draft.get()>
+            <button type="button" class="btn primary" on:click=submit aria-busy=move || change.busy.get().to_string()>"Submit"</button>
+        </Show>
+        <Show when=move || over.get()>{again(shown)}</Show>
     }
     .into_any()
 }
