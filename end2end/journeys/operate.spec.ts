@@ -89,7 +89,7 @@ test("what is told, and by which way, is chosen", async ({ page }) => {
   const faults = watch(page);
   await signIn(page);
   await page.getByRole("banner").getByRole("link", { name: /^Notifications/ }).click();
-  await page.getByRole("button", { name: "What is told" }).click();
+  await page.getByRole("button", { name: "Preferences" }).click();
   const ways = page.getByRole("dialog", { name: "Which notifications reach you" });
   const here = ways.getByRole("checkbox", { name: "pipeline failure here" });
   const mailed = ways.getByRole("checkbox", { name: "pipeline failure by e-mail" });
@@ -108,7 +108,7 @@ test("what is told, and by which way, is chosen", async ({ page }) => {
   expect(set.custom).toEqual({ in_app: true, email: false });
 
   // It is shown as it was set, and taken back.
-  await page.getByRole("button", { name: "What is told" }).click();
+  await page.getByRole("button", { name: "Preferences" }).click();
   await expect(mailed).toBeChecked();
   await expect(address).toHaveValue("desk@example.com");
   await mailed.uncheck();
@@ -443,6 +443,9 @@ test("annotations are reviewed by keys, corrected and found again", async ({ pag
   await expect(rows.first()).toContainText("30 %");
   await accessible(page);
   await picture(page, "review");
+  // Nobody has to push the table aside for its buttons.
+  const aside = (): Promise<number> => page.getByRole("region", { name: "Annotations" }).evaluate((table) => table.scrollWidth - table.clientWidth);
+  await expect.poll(aside).toBeLessThanOrEqual(0);
   await phone(page);
 
   // The least certain first, by keys: the focus stays in the list.

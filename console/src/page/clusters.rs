@@ -29,7 +29,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 const BLANK: Blank = Blank {
-    icon: "layers",
+    icon: "spark",
     title: "No cluster here",
     text: "A cluster gathers the documents of collections that are alike, names the groups and draws them.",
     link: None,
@@ -154,12 +154,12 @@ fn row(one: Record) -> AnyView {
         true => badge(&one.text("status")),
         false => view! { <span class="muted">"never ran"</span> }.into_any(),
     };
+    let href = Some(format!("/console/ns/{}/clusters/{id}", namespace()));
     line(vec![
-        titled(
-            Some(format!("/console/ns/{}/clusters/{id}", namespace())),
-            title,
-            one.opt("description").unwrap_or(id),
-        ),
+        match one.opt("description") {
+            Some(about) => titled(href, title, about),
+            None => name(href, title, id),
+        },
         two(of, method(&one)),
         number(one.int("num_clusters")),
         number(one.int("num_documents_clustered")),

@@ -72,7 +72,7 @@ pub fn notifications() -> AnyView {
             <Pick query=kind label="Kind" all="Every kind" options=KINDS/>
             <Pick query=priority label="Priority" all="Every priority" options=PRIORITIES/>
             <button type="button" class="btn" on:click=read_all>"Mark all as read"</button>
-            <button type="button" class="btn" on:click=move |_| ways.set(true)>"What is told"</button>
+            <button type="button" class="btn" on:click=move |_| ways.set(true)>"Preferences"</button>
         </ListPage>
         {preferences::preferences(ways)}
     }

@@ -227,7 +227,7 @@ fn row(one: Record) -> AnyView {
         words("num nowrap", confidence.unwrap_or_default()),
         cell("text-cell", link.into_any()),
         cell(
-            "",
+            "cut",
             view! { {one.text("actor_id")}<span class="sub">{when(one.opt("updated_at"))}</span> }
                 .into_any(),
         ),

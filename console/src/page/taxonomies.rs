@@ -26,7 +26,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 const BLANK: Blank = Blank {
-    icon: "list",
+    icon: "tree",
     title: "No taxonomy here",
     text: "A taxonomy tells where documents belong: its nodes are documents, and a retriever finds those of another document. The groups of a cluster can be made into one.",
     link: Some(("clusters", "To the clusters")),
@@ -126,12 +126,12 @@ fn row(one: Record) -> AnyView {
     let kind = one.record("config").text("taxonomy_type");
     let nodes = Some(one.list("nodes").len()).filter(|count| *count > 0);
     let ready = (!one.flag("ready")).then(|| badge("building"));
+    let href = Some(format!("/console/ns/{}/taxonomies/{id}", namespace()));
     line(vec![
-        titled(
-            Some(format!("/console/ns/{}/taxonomies/{id}", namespace())),
-            title.clone(),
-            one.opt("description").unwrap_or(id),
-        ),
+        match one.opt("description") {
+            Some(about) => titled(href, title.clone(), about),
+            None => name(href, title.clone(), id),
+        },
         cell("", view! { {text::words(&kind)}" "{ready} }.into_any()),
         number(nodes.and_then(|count| i64::try_from(count).ok())),
         number(one.int("version")),

@@ -160,7 +160,7 @@ fn row(one: Record) -> AnyView {
     });
     let buttons = view! { {compared.button(number_of, &title)}{preview}{restore}{press("Download", &title, Box::new(take))} };
     line(vec![
-        name(None, title.clone(), one.text("message")),
+        titled(None, title.clone(), one.text("message")),
         cell("", places.collect::<Vec<_>>().into_any()),
         number(one.int("files")),
         cell("nowrap", when(one.opt("deployed_at"))),

@@ -274,9 +274,13 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
     if lines.is_empty() {
         return view! { <span class="hint">"There is none to choose yet."</span> }.into_any();
     }
+    let class = match items.value("of") {
+        Some(_) => "several names",
+        None => "several",
+    };
     let lines = lines.into_iter().map(|(kind, checks)| {
         let label = text::words(&kind);
-        view! { <div class="several" role="group" aria-label=label><span class="muted" aria-hidden="true">{text::words(&kind)}</span><div class="row">{checks}</div></div> }.into_any()
+        view! { <div class=class role="group" aria-label=label><span class="muted" aria-hidden="true">{text::words(&kind)}</span><div class="row">{checks}</div></div> }.into_any()
     });
     lines.collect::<Vec<_>>().into_any()
 }
