@@ -113,6 +113,13 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
     await expect(menu).toHaveCount(0);
   }
   await expect(page.getByRole("heading", { name: "No alert here" })).toBeVisible();
+
+  // Who comes to make one finds the form open, with what there is to choose from.
+  await page.goto(`${page.url().split("?")[0]}?create=1`);
+  await expect(form.getByLabel("Name", { exact: true })).toBeFocused();
+  await form.getByLabel("Retriever", { exact: true }).selectOption({ label: "picture-book-search" });
+  await expect(form.getByRole("group", { name: "Inputs" }).getByLabel(/^query/)).toBeVisible();
+  await form.getByRole("button", { name: "Cancel" }).click();
   await send(page, "DELETE", `/v1/organizations/webhooks/${String(webhook.webhook_id)}`);
   expect(faults).toEqual([]);
 });

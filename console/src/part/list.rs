@@ -110,7 +110,7 @@ pub fn ListPage(
     children: Option<Children>,
 ) -> AnyView {
     let ns = param("ns");
-    begin(create);
+    begin(create, load);
     let button = move |icon: bool| {
         let icon = icon.then(|| view! { <Icon name="plus"/> });
         create.map(|create| match create {
@@ -142,12 +142,12 @@ pub fn ListPage(
     .into_any()
 }
 
-/// Whoever comes to make one finds the dialog open.
-fn begin(create: Option<Create>) {
+/// Whoever comes to make one finds the dialog open, once what its form chooses from has come with the list.
+fn begin(create: Option<Create>, load: Load) {
     if let Some(Create::Dialog(_, open)) = create {
         let asked = Query::new("create");
         Effect::new(move |_| {
-            if asked.value.with(|asked| !asked.is_empty()) {
+            if asked.value.with(|asked| !asked.is_empty()) && load.value.with(Option::is_some) {
                 open.set(true);
                 asked.set("");
             }
