@@ -1,4 +1,4 @@
-//! Numbers in sentences.
+//! Numbers and nouns in sentences.
 
 use std::fmt::Display;
 
@@ -16,9 +16,27 @@ pub fn said(number: impl Display, noun: &str, verbs: (&str, &str)) -> String {
     format!("{} {verb}", counted(number, noun))
 }
 
+/// A resource with its article: `a bucket`, `an alert`.
+pub fn one(noun: &str) -> String {
+    // Of resources those with a `u` sound as `user`.
+    let article = match noun.starts_with(['a', 'e', 'i', 'o']) {
+        true => "an",
+        false => "a",
+    };
+    format!("{article} {noun}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nouns_have_their_article() {
+        assert_eq!(
+            [one("alert"), one("user"), one("bucket")],
+            ["an alert", "a user", "a bucket"]
+        );
+    }
 
     #[test]
     fn one_is_no_plural() {

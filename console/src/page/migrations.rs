@@ -362,7 +362,7 @@ fn Stop(rows: Rows) -> AnyView {
     });
     view! {
         <Ask open title="Stop the migration?".to_owned() label="Stop it" danger=true change submit>
-            <p>"What it has copied stays in the new namespace, which is marked as failed and can be deleted. It cannot be resumed."</p>
+            <p>"What it has copied stays. A new namespace is marked as failed and can be deleted. It cannot be resumed."</p>
         </Ask>
     }
     .into_any()

@@ -12,6 +12,7 @@ use crate::{
     args,
     error::{ApiError, Result},
     list::{ListParams, Mark, Page, Window},
+    words::one,
 };
 
 /// The statements of one table; made by [`table!`].
@@ -288,7 +289,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
     fn name_taken(&self, name: &str) -> ApiError {
         ApiError::already_exists(
             "name_taken",
-            format!("a {} named '{name}' exists already", self.sql.resource),
+            format!("{} named '{name}' exists already", one(self.sql.resource)),
         )
         .with("name", name)
     }
