@@ -362,7 +362,7 @@ fn Stop(rows: Rows) -> AnyView {
     });
     view! {
         <Ask open title="Stop the migration?".to_owned() label="Stop it" danger=true change submit>
-            <p>"What it has copied stays. A new namespace is marked as failed and can be deleted. It cannot be resumed."</p>
+            <p>"What it has copied stays. A namespace made for it is then marked as failed and can be deleted; nothing is resumed."</p>
         </Ask>
     }
     .into_any()
